@@ -1,0 +1,1 @@
+"""Thin commands: parse, call one function of a room, print; nothing is computed here."""

@@ -1,0 +1,41 @@
+"""`zh-elmo train`: a tagger, a parser, or both."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Annotated
+
+import typer
+
+from zh_elmo.cli.options import Out, Quiet, Sets, Threads, worker_count
+
+
+def train(
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="A name of `zh-elmo recipes`, or a TOML file.")],
+    out: Out,
+    sets: Sets = None,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train a tagger, a parser, or both.
+
+    Ends with scores, the predictions of dev and test, and report.html. Run again, the same command goes on from its
+    last checkpoint.
+
+    \b
+    Examples:
+      zh-elmo train parse-zh-sample --out parser
+      zh-elmo train parse-zh-sample --out parser --set vectors.kind=elmo --set vectors.model=run/model
+    """
+    from zh_elmo.recipe import find, load
+    from zh_elmo.suite.run import complain
+    from zh_elmo.suite.settings import TrainRecipe
+    from zh_elmo.suite.tables import show
+    from zh_elmo.suite.train import train as run
+
+    settings = load(find("recipes", recipe), TrainRecipe, sets or [])
+    results = run(settings, out, threads=worker_count(threads), command=shlex.join(sys.argv), quiet=quiet)
+    show(results)
+    typer.echo(f"\n{out}")
+    complain(results)

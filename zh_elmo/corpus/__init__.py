@@ -1,0 +1,1 @@
+"""Words to shards of word ids: sources, filters, building and reading a corpus."""

@@ -1,0 +1,30 @@
+"""`[corpus]` of a recipe: which text, how it becomes words, what is kept out."""
+
+from __future__ import annotations
+
+from msgspec import field
+
+from zh_elmo.files import BadInput
+from zh_elmo.recipe import Settings
+from zh_elmo.text.pipeline import TextSettings
+
+
+class CorpusSettings(Settings):
+    """What a corpus is built from and how."""
+
+    sources: list[str] = field(default_factory=list)  # data sets of the catalogue, files or folders of raw text
+    text: TextSettings = TextSettings()
+    exclude: list[str] = field(default_factory=list)  # treebanks whose dev and test sentences are kept out
+    held_out: float = 0.005  # share of the paragraphs that is kept for perplexity
+    minimum: int = 1  # words; shorter sentences are dropped
+    maximum: int = 250  # words; longer sentences are cut
+    drop_duplicates: bool = True  # of paragraphs that are the same when normalised
+    seed: int = 0  # of the choice of what is held out
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.held_out < 1:
+            raise BadInput("corpus.held_out must be at least 0 and below 1", usage=True)
+        if not 1 <= self.minimum <= self.maximum:
+            raise BadInput("corpus: 1 <= minimum <= maximum must hold (words of a sentence)", usage=True)
+        if not 0 <= self.seed < 2**63:
+            raise BadInput("corpus.seed must be at least 0 and below 2^63", usage=True)

@@ -1,0 +1,187 @@
+"""Chunks of words to shards: duplicates dropped, a part held out, ids by frequency at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zh_elmo.corpus.cut import DUPLICATE, EXAMPLE, Chunk
+from zh_elmo.corpus.settings import CorpusSettings
+from zh_elmo.corpus.store import DOCUMENT_END, SENTENCE_END
+from zh_elmo.files import BadInput
+
+SHARD = 1 << 24  # ids
+_EXAMPLES = 3
+
+Ids = NDArray[np.uint32]
+
+
+class Part:
+    """The ids of one part, provisional, in a file; and how often each occurs."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.stream: IO[bytes] = open(path, "wb")  # noqa: SIM115  (open for the whole build; closed by Writer)
+        self.counts = np.zeros(1024, np.int64)
+        self.documents = self.paragraphs = self.sentences = self.words = 0
+        self.in_document = False
+        self.pieces: list[Ids] = []  # of the chunk at hand, in the chunk's own ids
+
+    def paragraph(self, ids: Ids) -> None:
+        self.pieces.append(ids)
+        self.paragraphs += 1
+        self.in_document = True
+
+    def end_document(self) -> None:
+        if self.in_document:
+            self.pieces.append(np.array([DOCUMENT_END], np.uint32))
+            self.documents += 1
+            self.in_document = False
+
+    def flush(self, ids: Ids, n_types: int) -> None:
+        """Write what the pieces have become in provisional ids, and count it."""
+        self.pieces = []
+        self.stream.write(ids.astype("<u4").tobytes())
+        words = ids[ids < DOCUMENT_END]
+        self.sentences += int(np.count_nonzero(ids == SENTENCE_END))
+        self.words += len(words)
+        if len(self.counts) < n_types:
+            self.counts = np.concatenate([self.counts, np.zeros(n_types, np.int64)])  # at least twice as long
+        seen = np.bincount(words)
+        self.counts[: len(seen)] += seen
+
+    def facts(self) -> dict[str, int]:
+        """Numbers for the manifest."""
+        return {name: getattr(self, name) for name in ("documents", "paragraphs", "sentences", "words")}
+
+
+class Writer:
+    """Takes chunks in order; `finish` writes shard-NNNN.bin, heldout.bin and types.txt into the folder."""
+
+    def __init__(self, folder: Path, settings: CorpusSettings) -> None:
+        self.folder, self.settings = folder, settings
+        self.train, self.heldout = Part(folder / "train.part"), Part(folder / "heldout.part")
+        self.index: dict[str, int] = {}  # word -> provisional id, by first appearance
+        self.seen: set[int] = set()  # hashes of paragraphs
+        self.characters = self.paragraphs = 0
+        self.drops: dict[str, dict[str, Any]] = {}  # reason -> number of paragraphs, a few examples
+        self.changes: dict[str, int] = {}
+
+    @property
+    def words(self) -> int:
+        return self.train.words + self.heldout.words
+
+    def add(self, chunk: Chunk) -> None:
+        """Sort the paragraphs of a chunk into training, held-out and dropped ones."""
+        self.characters += chunk.characters
+        for reason, example in chunk.dropped:
+            self._drop(reason, example)
+        for name, number in chunk.changes.items():
+            self.changes[name] = self.changes.get(name, 0) + number
+        threshold = int(self.settings.held_out * 2**64)
+        for start, end, digest in zip(chunk.bounds[:-1], chunk.bounds[1:], chunk.hashes, strict=True):
+            if digest == 0:
+                self.train.end_document()
+                self.heldout.end_document()
+            elif self.settings.drop_duplicates and digest in self.seen:
+                self._drop(DUPLICATE, _beginning(chunk, chunk.ids[start:end]))
+            else:
+                self.seen.add(digest)
+                self.paragraphs += 1
+                (self.heldout if digest < threshold else self.train).paragraph(chunk.ids[start:end])
+        self._flush(chunk)
+
+    def _drop(self, reason: str, example: str) -> None:
+        self.paragraphs += 1
+        facts = self.drops.setdefault(reason, {"paragraphs": 0, "examples": []})
+        facts["paragraphs"] += 1
+        if len(facts["examples"]) < _EXAMPLES:
+            facts["examples"].append(example)
+
+    def _flush(self, chunk: Chunk) -> None:
+        """From the chunk's ids to provisional ones; types of dropped paragraphs get none."""
+        parts = [part for part in (self.train, self.heldout) if part.pieces]
+        joined = {part: np.concatenate(part.pieces) for part in parts}
+        provisional = np.zeros(len(chunk.types), np.uint32)
+        for used in np.unique(np.concatenate([np.empty(0, np.uint32), *joined.values()])).tolist():
+            if used < DOCUMENT_END:
+                provisional[used] = self.index.setdefault(chunk.types[used], len(self.index))
+        for part, ids in joined.items():
+            part.flush(_renumbered(ids, provisional), len(self.index))
+
+    def finish(self) -> dict[str, Any]:
+        """Write the corpus; numbers for the manifest. Raises BadInput where there is nothing to train on."""
+        self.train.stream.close()
+        self.heldout.stream.close()
+        if not self.train.words:
+            what = "all text is held out" if self.heldout.words else "no sentence is left"
+            reasons = "; ".join(f"{facts['paragraphs']:,} {reason}" for reason, facts in self.drops.items())
+            raise BadInput(
+                f"{what} of {self.characters:,} characters, {self.paragraphs:,} paragraphs; "
+                f"dropped: {reasons or 'nothing'}"
+            )
+        final = self._types()
+        for number, block in enumerate(_blocks(self.train.path)):
+            _write(self.folder / f"shard-{number:04d}.bin", [_renumbered(block, final)])
+        _write(self.folder / "heldout.bin", (_renumbered(block, final) for block in _blocks(self.heldout.path)))
+        for part in (self.train, self.heldout):
+            part.path.unlink()
+        counts = self.train.counts[: len(self.index)]
+        return {
+            "characters": self.characters,
+            "paragraphs": self.paragraphs,
+            "types": int(np.count_nonzero(counts)),
+            "types_held_out_only": int(np.count_nonzero(counts == 0)),
+            "train": self.train.facts(),
+            "heldout": self.heldout.facts(),
+            **self.changes,
+        }
+
+    def _types(self) -> Ids:
+        """Write types.txt, by falling frequency in training and by code point; the final id of each provisional one."""
+        words, counts = list(self.index), self.train.counts
+        order = sorted(range(len(words)), key=lambda place: (-int(counts[place]), words[place]))
+        with open(self.folder / "types.txt", "w", encoding="utf-8", newline="\n") as stream:
+            stream.writelines(f"{words[place]}\t{counts[place]}\n" for place in order)
+        final = np.empty(len(words), np.uint32)
+        final[order] = np.arange(len(words), dtype=np.uint32)
+        return final
+
+
+def _beginning(chunk: Chunk, ids: Ids) -> str:
+    """How a paragraph begins, from its words."""
+    return "".join(chunk.types[word] for word in ids[:EXAMPLE] if word < DOCUMENT_END)[:EXAMPLE]
+
+
+def _renumbered(ids: Ids, table: Ids) -> Ids:
+    """Word ids through `table`; marks stay."""
+    words = ids < DOCUMENT_END
+    result = np.array(ids)
+    result[words] = table[ids[words]]
+    return result
+
+
+def _blocks(path: Path) -> Iterator[Ids]:
+    """The ids of a file in blocks of at most SHARD, cut at the ends of sentences where there is one."""
+    if not path.stat().st_size:
+        return
+    ids = np.memmap(path, "<u4", mode="r")
+    start = 0
+    while start < len(ids):
+        end = min(start + SHARD, len(ids))
+        if end < len(ids):
+            ends = np.flatnonzero(ids[start:end] >= DOCUMENT_END)
+            whole = ends[ids[start + 1 :][ends] != DOCUMENT_END]  # a document end stays with its last sentence
+            end = start + int(whole[-1]) + 1 if len(whole) else end
+        yield ids[start:end]
+        start = end
+
+
+def _write(path: Path, blocks: Iterable[Ids]) -> None:
+    with open(path, "wb") as stream:
+        for block in blocks:
+            stream.write(block.astype("<u4").tobytes())

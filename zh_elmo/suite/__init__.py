@@ -1,0 +1,1 @@
+"""Arms x treebanks x seeds -> results: jobs in parallel, tables, significance, report."""

@@ -1,0 +1,1 @@
+"""Characters to words with offsets: normalisation, script, sentences, segmentation."""

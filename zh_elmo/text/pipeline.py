@@ -1,0 +1,191 @@
+"""Raw text to sentences of words with offsets, and treebank words to the same forms: the one way into every model."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+from zh_elmo.files import BadInput
+from zh_elmo.recipe import Settings, plain
+from zh_elmo.text import script, segment, sentences
+from zh_elmo.text.normalise import Normalised, normalise, widened
+
+LONGEST_WORD = 100  # characters; longer ones (addresses, noise) are cut, so that no line can become one word
+_MEMO = 200_000  # treebank words remembered
+_LONGEST = re.compile(f".{{1,{LONGEST_WORD}}}", re.S)
+_TOKEN = re.compile(rf"[^\s\u2028\u2029]{{1,{LONGEST_WORD}}}")
+_LINE = re.compile(r"[^\n\r\x0b\x0c\x85\u2028\u2029]+")
+_ASCII_WORD = re.compile("[A-Za-z0-9]")
+
+
+class TextSettings(Settings):
+    """`[text]` of a recipe: how raw text becomes words. The same settings go for corpus, treebank and new text."""
+
+    script: Literal["keep", "simplified"] = "simplified"
+    punctuation: Literal["keep", "full"] = "full"  # half-width Chinese punctuation (treebanks) to full width
+    quotes: Literal["keep", "curly"] = "curly"  # 「」『』 to “”‘’
+    segmenter: Literal["jieba", "pkuseg", "characters", "words"] = "jieba"  # words: separated by spaces already
+    segmenter_model: str = ""  # folder of a spacy-pkuseg model
+    hmm: bool = True  # jieba: words that its dictionary lacks by its hidden Markov model
+
+
+class Word(NamedTuple):
+    """A word as normalised, and where it stood: raw[start:end], in code points."""
+
+    form: str
+    start: int
+    end: int
+
+
+class Pipeline:
+    """Normalise, convert the script, split sentences, cut words. Pickles as its settings."""
+
+    def __init__(self, settings: TextSettings) -> None:
+        self.settings = settings
+        self._cut: segment.Cut | None = None
+        self._memo: dict[tuple[str, str], str] = {}
+
+    def __reduce__(self) -> tuple[type[Pipeline], tuple[TextSettings]]:
+        return Pipeline, (self.settings,)
+
+    def sentences(self, raw: str) -> list[list[Word]]:
+        """Sentences of a paragraph or more; empty where there is nothing but white space and invisible characters.
+
+        Raises BadInput where `raw` is not a str.
+        """
+        if self.settings.segmenter == "words":
+            return [words for line in _lines(raw) if (words := self._spaced(line.group(), line.start()))]
+        now = normalise(raw, punctuation=self.settings.punctuation, quotes=self.settings.quotes)
+        text = self._scripted(now.text)
+        return [self._words(text[start:end], start, now) for start, end in sentences.split(text)]
+
+    def forms(self, raw: str) -> list[list[str]]:
+        """Like `sentences`, without offsets: the faster way, for a corpus."""
+        if self.settings.segmenter == "words":
+            return [[word.form for word in words] for words in self.sentences(raw)]
+        text = normalise(raw, punctuation=self.settings.punctuation, quotes=self.settings.quotes).text
+        text = self._scripted(text)
+        return [self._pieces(text[start:end]) for start, end in sentences.split(text)]
+
+    def gold(self, words: Sequence[str]) -> list[str]:
+        """Words of one sentence that are segmented already, normalised one by one: as many as came in.
+
+        The script is decided for the sentence, conversion is word by word (a phrase must not match across a boundary);
+        punctuation is decided with the sentence around it. A word of nothing but invisible characters becomes U+FFFD.
+        Raises BadInput for a bare string, for something that is not a str, and for an empty word.
+        """
+        if isinstance(words, str | bytes):
+            raise BadInput(f"a sentence is a list of words; this is one {type(words).__name__}: {words[:20]!r}")
+        for number, word in enumerate(words, 1):
+            if not isinstance(word, str):
+                raise BadInput(f"word {number} of the sentence is not a str but {type(word).__name__}")
+            if not word:
+                raise BadInput(f"word {number} of the sentence is empty")
+        return [form or "\ufffd" for form in self._gold(words)]
+
+    def describe(self) -> dict[str, Any]:
+        """What `text.json` holds: the settings and everything else that the words depend on."""
+        facts: dict[str, Any] = {"settings": plain(self.settings), "unicode": unicodedata.unidata_version}
+        if self.settings.script == "simplified":
+            facts["opencc"] = script.package()
+        if self.settings.segmenter == "jieba":
+            facts["segmenter"] = segment.jieba_version()
+        elif self.settings.segmenter == "pkuseg":
+            facts["segmenter"] = segment.pkuseg_version(self.settings.segmenter_model)
+        else:
+            facts["segmenter"] = self.settings.segmenter
+        return facts
+
+    # Raw text ------------------------------------------------------------------------------------------------------
+
+    def _scripted(self, text: str) -> str:
+        """In the wanted script, line by line (a normalised paragraph is one line), the same length."""
+        if self.settings.script == "keep":
+            return text
+        return "\n".join(script.to_simplified(line) for line in text.split("\n"))
+
+    def _pieces(self, sentence: str) -> list[str]:
+        """Words of one sentence, in order; white space is left out, and none is longer than LONGEST_WORD."""
+        pieces = self._cutter()(sentence)
+        if " " in sentence:  # the only white space that normalisation leaves
+            pieces = [piece for piece in pieces if piece != " "]
+        if len(sentence) <= LONGEST_WORD or max(map(len, pieces)) <= LONGEST_WORD:
+            return pieces
+        return [part for piece in pieces for part in _LONGEST.findall(piece)]
+
+    def _words(self, sentence: str, offset: int, now: Normalised) -> list[Word]:
+        """Words of one sentence that stands at `offset` in the normalised text."""
+        words: list[Word] = []
+        position = 0
+        for form in self._pieces(sentence):
+            position = sentence.index(form, position)  # white space was left out
+            words.append(Word(form, *now.span(offset + position, offset + position + len(form))))
+            position += len(form)
+        return words
+
+    def _cutter(self) -> segment.Cut:
+        if self._cut is None:
+            settings = self.settings
+            if settings.segmenter == "jieba":
+                self._cut = segment.jieba(settings.hmm)
+            elif settings.segmenter == "pkuseg":
+                self._cut = segment.pkuseg(settings.segmenter_model)
+            else:
+                self._cut = segment.keep_clusters(segment.characters)
+        return self._cut
+
+    # Words that are segmented already ------------------------------------------------------------------------------
+
+    def _spaced(self, line: str, offset: int) -> list[Word]:
+        """A line of words between spaces is a sentence; words of nothing but invisible characters are left out."""
+        tokens = list(_TOKEN.finditer(line))
+        forms = self._gold([token.group() for token in tokens])
+        return [
+            Word(form, offset + token.start(), offset + token.end())
+            for token, form in zip(tokens, forms, strict=True)
+            if form
+        ]
+
+    def _gold(self, words: Sequence[str]) -> list[str]:
+        wanted: script.Share = script.share("".join(words)) if self.settings.script == "simplified" else "none"
+        forms = [self._form(word, wanted) for word in words]
+        return _widened(forms) if self.settings.punctuation == "full" else forms
+
+    def _form(self, word: str, wanted: script.Share) -> str:
+        """One word, remembered; empty where it is nothing but invisible characters."""
+        form = self._memo.get((wanted, word))
+        if form is None:
+            form = normalise(word, quotes=self.settings.quotes).text.replace("\n", " ")
+            form = script.convert(form, wanted)
+            if len(self._memo) >= _MEMO:
+                self._memo.clear()
+            self._memo[wanted, word] = form
+        return form
+
+
+def _lines(raw: str) -> Iterator[re.Match[str]]:
+    if not isinstance(raw, str):
+        raise BadInput(f"text is due (str), not {type(raw).__name__}; decode bytes first")
+    return _LINE.finditer(raw)
+
+
+def _widened(forms: list[str]) -> list[str]:
+    """Punctuation words as they become in the sentence; words with an ASCII letter or digit stay as they are."""
+    joined = "".join(forms)
+    full = widened(Normalised(joined))
+    if full.text == joined:
+        return forms
+    result: list[str] = []
+    place = position = 0
+    for form in forms:
+        end = position + len(form)
+        become = ""
+        while place < len(full.text) and full.span(place, place + 1)[1] <= end:
+            if full.span(place, place + 1)[0] >= position:  # else one mark was made of several words: they stay
+                become += full.text[place]
+            place += 1
+        result.append(form if not become or _ASCII_WORD.search(form) else become)
+        position = end
+    return result

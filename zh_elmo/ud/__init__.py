@@ -1,0 +1,1 @@
+"""Treebanks: reading, scoring, slices by OOV, a tagger and a parser."""
