@@ -9,7 +9,7 @@ PIP_ARGS ?=
 THREADS ?=
 PYTEST_ARGS ?=
 
-PIP := .venv/bin/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt
+PIP := .venv/bin/python -m pip install $(PIP_ARGS) -c constraints.txt
 PINNED := setup.cfg pyproject.toml constraints.txt
 
 .PHONY: quickstart test lint wheel clean
@@ -23,6 +23,7 @@ test: .venv/.test
 
 lint: .venv/.test
 	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 
 wheel: .venv/.test

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-from zh_elmo.corpus.store import DOCUMENT_END, SENTENCE_END
 
+from zh_elmo.corpus.store import DOCUMENT_END, SENTENCE_END
 from zh_elmo.fit import Plan
 from zh_elmo.lm.settings import Characters, Model, Pretrain, SoftmaxSettings, StreamSettings
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -184,6 +185,16 @@ def test_conllu_that_is_not_utf8_names_the_byte(zh_elmo: Command, tmp_path: Path
     ended = zh_elmo("score", "gold.conllu", "bad.conllu")
     assert ended.code == 1
     assert ended.line.startswith(f"bad.conllu:2 (byte {GOOD.encode().index('睡'.encode())})")
+
+
+def test_heads_that_are_no_tree_can_be_let_pass_and_are_wrong(zh_elmo: Command, tmp_path: Path):
+    (tmp_path / "gold.conllu").write_text(GOOD, "utf-8")
+    (tmp_path / "tags.conllu").write_text(GOOD.replace("\t2\tnsubj", "\t_\t_").replace("\t0\troot", "\t_\t_"), "utf-8")
+    assert "no HEAD" in zh_elmo("score", "gold.conllu", "tags.conllu").line
+    ended = zh_elmo("score", "gold.conllu", "tags.conllu", "--no-trees", "--json")
+    metrics = json.loads(ended.out)["metrics"]
+    assert metrics["UPOS"]["correct"] == 3
+    assert metrics["UAS"]["correct"] == 1
 
 
 def test_another_text_is_refused(zh_elmo: Command, tmp_path: Path):

@@ -79,7 +79,7 @@ def results() -> dict[str, Any]:
             }
         },
         "cells": [
-            {"treebank": "zh_toy", "arm": "none", "seed": 1, "mix": {}},
+            {"treebank": "zh_toy", "arm": "none", "seed": 1, "mix": {}, "training_seconds": {"tagger": 61.4}},
             {
                 "treebank": "zh_toy",
                 "arm": "elmo",

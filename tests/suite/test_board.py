@@ -32,6 +32,21 @@ def test_the_time_left_is_corrected_by_what_jobs_took() -> None:
         assert board.time_left() == pytest.approx(60.0)
 
 
+def test_a_running_job_says_itself_how_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    with Board("suite", {"a": 20.0}, workers=1, quiet=True) as board:
+        board.began("a")
+        now = 15.0
+        assert board.time_left() == pytest.approx(5.0)
+        now = 100.0
+        assert board.time_left() == pytest.approx(10.0)  # overdue
+        board.said("a", "train: 50 of 200 steps (25 %), 1 steps/s, 5 min 00 s left")
+        assert board.time_left() == pytest.approx(300.0)
+        board.said("a", "train: 100 of 200 steps (50 %), 1 steps/s")
+        assert board.time_left() == pytest.approx(100.0)
+
+
 def test_an_interrupted_run_says_so() -> None:
     stream = io.StringIO()
     with pytest.raises(KeyboardInterrupt), Board("suite", {"a": 1.0}, workers=1, stream=stream):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from zh_elmo.files import BadInput, read_json
-from zh_elmo.suite import tables
+from zh_elmo.suite import plots, tables
 from zh_elmo.suite.run import complain, run_suite
 from zh_elmo.suite.settings import Suite
 from zh_elmo.suite.treebanks import load
@@ -120,15 +120,19 @@ def test_tables_show_it(done: Done) -> None:
         assert said in stream.getvalue()
 
 
-def test_again_it_does_nothing_but_what_failed(done: Done) -> None:
+def test_what_is_done_is_not_done_again(done: Done, toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def written() -> dict[str, int]:
         return {path.name: path.stat().st_mtime_ns for path in (done.folder / "jobs").glob("*.json")}
 
+    monkeypatch.setattr(plots, "available", lambda: False)
     before = written()
-    results = run_suite(done.suite, done.folder, workers=1, command="test", quiet=True)
-    again = {name for name, when in written().items() if when != before[name]}
-    assert again == {"broken-none-1-tagger.json", "broken-elmo-1-tagger.json"}
-    assert results | {"created": ""} == done.results | {"created": ""}
+    settings = {name: getattr(done.suite, name) for name in done.suite.__struct_fields__}
+    good = Suite(**settings | {"treebanks": [str(toy)]})
+    results = run_suite(good, done.folder, workers=1, command="test", quiet=True)
+    assert written() == before
+    same = ("treebanks", "cells", "scores", "comparisons", "examples", "notes")
+    assert {name: results[name] for name in same} == {name: done.results[name] for name in same}
+    assert results["failures"] == {}
 
 
 @pytest.mark.parametrize(
@@ -158,3 +162,12 @@ def test_a_biLM_of_another_corpus_is_refused(done: Done, tmp_path: Path, corpus:
     settings = {name: getattr(done.suite, name) for name in done.suite.__struct_fields__}
     with pytest.raises(BadInput, match="pre-trained on another corpus"):
         run_suite(Suite(**settings | {"corpus": str(other)}), tmp_path / "out", workers=1, quiet=True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"arms": ["none", "none"]}, {"seeds": [1, 1]}, {"treebanks": ["zh_gsd", "zh_gsd"]}, {"treebanks": ["a/x", "b/x"]}],
+)
+def test_nothing_stands_in_a_suite_twice(change: dict[str, Any]) -> None:
+    with pytest.raises(BadInput, match="stands there twice"):
+        Suite(**{"title": "T", "treebanks": ["zh_gsd"]} | change)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from zh_elmo.files import BadInput
-from zh_elmo.suite.tables import mix_table, show, tables
+from zh_elmo.suite.tables import effort_table, mix_table, show, tables
 
 
 def test_the_main_table_has_a_row_for_each_arm_and_slice(results: dict[str, Any]) -> None:
@@ -39,7 +39,7 @@ def test_differences_have_a_sign_and_a_p(results: dict[str, Any]) -> None:
 
 def test_the_third_table_is_by_share_since_nothing_is_known_of_the_pre_training(results: dict[str, Any]) -> None:
     titles = [table.title for table in tables(results)]
-    assert len(titles) == 4
+    assert len(titles) == 5
     assert "share of OOV words" in titles[2]
     results["treebanks"]["zh_toy"]["groups"]["pre-training"] = ["OOV seen", "OOV unseen"]
     results["treebanks"]["zh_toy"]["slices"] |= {"OOV seen": 200, "OOV unseen": 100}
@@ -52,6 +52,14 @@ def test_layer_weights_are_one_row_a_part(results: dict[str, Any]) -> None:
     assert mix_table(results).rows == [
         ["zh_toy elmo, seed 1", "tagger", "0.200", "0.300", "0.500", "2.000"],
         ["zh_toy elmo, seed 1", "parser", "0.600", "0.300", "0.100", "3.200"],
+    ]
+
+
+def test_what_training_took_is_told(results: dict[str, Any]) -> None:
+    results["cells"][1] |= {"training_seconds": {"tagger": 5.0}, "dev": {"tagger": {"score": 91.25}}}
+    assert effort_table(results).rows == [
+        ["zh_toy none, seed 1", "tagger", "61", "-"],
+        ["zh_toy elmo, seed 1", "tagger", "5", "91.25"],
     ]
 
 

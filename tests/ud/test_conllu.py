@@ -315,6 +315,18 @@ def test_a_range_off_its_words_is_not_written(span: tuple[int, int]):
         dumps([Sentence([], [Word(1, "a", head=0), Word(2, "b", head=1)], [Range(*span, ("ab", *"________"))])])
 
 
+@pytest.mark.parametrize(
+    "ranges",
+    [
+        [Range(2, 2, ("b", *"________")), Range(1, 1, ("a", *"________"))],
+        [Range(1, 2, ("ab", "_\t_", *"______"))],  # ten columns, but not these
+    ],
+)
+def test_ranges_that_would_come_back_otherwise_are_not_written(ranges: list[Range]):
+    with pytest.raises(BadInput, match="sentence 1: ids, ranges or empty nodes out of order"):
+        dumps([Sentence([], [Word(1, "a", head=0), Word(2, "b", head=1)], ranges)])
+
+
 def test_a_compressed_name_is_not_written_plainly(tmp_path: Path):
     with pytest.raises(BadInput, match="without a compression suffix"):
         conllu.write(tmp_path / "out.conllu.xz", parse(RICH))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import random
 from pathlib import Path
 
@@ -102,20 +103,17 @@ def test_same_seed_same_bytes(tmp_path: Path) -> None:
 
 def test_resumes_to_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = train(SMALL, folder=tmp_path / "whole")
-    count = 0
-    original = torch.optim.Adam.step
+    original, count = torch.optim.Adam.step, itertools.count(1)
 
     def dies(self: torch.optim.Adam, *given: object) -> object:
-        nonlocal count
-        count += 1
-        if count == 31:
+        if next(count) == 31:
             raise MemoryError
         return original(self, *given)
 
-    with monkeypatch.context() as patch, pytest.raises(MemoryError):
-        patch.setattr(torch.optim.Adam, "step", dies)
+    monkeypatch.setattr(torch.optim.Adam, "step", dies)
+    with pytest.raises(MemoryError):
         train(SMALL, folder=tmp_path / "cut")
-    resumed = train(SMALL, folder=tmp_path / "cut", resume=True)
+    resumed = train(SMALL, folder=tmp_path / "cut", resume=True)  # from step 20
     assert resumed.fitted is not None
     for name, tensor in whole.network.state_dict().items():
         assert torch.equal(tensor, resumed.network.state_dict()[name]), name

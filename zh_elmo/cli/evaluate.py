@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from zh_elmo.cli.options import Out, Quiet, Sets, Threads, worker_count
+from zh_elmo.cli.options import Out, Quiet, Sets, Threads, command_line, worker_count
 
 
 def evaluate(
@@ -45,8 +43,7 @@ def evaluate(
     paths = {"model": model, "corpus": corpus}
     given = [f"{key}={json.dumps(str(path))}" for key, path in paths.items() if path is not None]
     settings = load(find("eval", suite), Suite, [*(sets or []), *given])
-    command = shlex.join(sys.argv)
-    results = run_suite(settings, out, workers=worker_count(threads), command=command, quiet=quiet)
+    results = run_suite(settings, out, workers=worker_count(threads), command=command_line(), quiet=quiet)
     show(results)
     typer.echo(f"\n{out / 'report.html'}")
     complain(results)

@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         return _failed(error)
     if code == INTERRUPTED:
-        _say("interrupted; nothing half-written is left, and the same command with --resume (where it has one) goes on")
+        _say("interrupted; the same command goes on where a training stopped (pretrain and embed: with --resume)")
     return code or DONE
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -51,6 +53,11 @@ def usable_cores() -> int:
         return max(1, min(cores, round(int(quota) / int(period))))
     except (OSError, ValueError):  # no control group, or one without a quota ("max")
         return cores
+
+
+def command_line() -> str:
+    """The command as it was typed, for the records of what it makes."""
+    return shlex.join(["zh-elmo", *sys.argv[1:]])
 
 
 def show_version(asked: bool) -> None:

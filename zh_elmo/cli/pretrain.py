@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zh_elmo.cli.options import Out, Quiet, Resume, Sets, Threads, use_threads
+from zh_elmo.cli.options import Out, Quiet, Resume, Sets, Threads, command_line, use_threads
 
 if TYPE_CHECKING:
     from zh_elmo.corpus.store import Corpus
@@ -54,6 +53,6 @@ def _origin(recipe: str, corpus: Corpus) -> dict[str, Any]:
     sources = corpus.manifest["sources"]
     return {
         "recipe": recipe,
-        "command": " ".join(sys.argv),
+        "command": command_line(),
         "licence": {source["name"]: source.get("licence", "not stated") for source in sources},
     }

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from zh_elmo.cli.options import Quiet, Threads, worker_count
+from zh_elmo.cli.options import Quiet, Threads, command_line, worker_count
 
 
 def quickstart(
@@ -32,6 +30,6 @@ def quickstart(
     from zh_elmo.suite.quickstart import tell
     from zh_elmo.suite.run import complain
 
-    results = run(out, threads=worker_count(threads), command=shlex.join(sys.argv), quiet=quiet)
+    results = run(out, threads=worker_count(threads), command=command_line(), quiet=quiet)
     tell(results, out)
     complain(results)

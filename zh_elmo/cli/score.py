@@ -21,6 +21,10 @@ def score(
     train: Annotated[
         Path | None, typer.Option(metavar="TRAIN", help="Training split: scores of its words (IV) and of others too.")
     ] = None,
+    trees: Annotated[
+        bool,
+        typer.Option("--trees/--no-trees", help="--no-trees: heads may be missing or no tree; then wrong."),
+    ] = True,
     json: Json = False,
 ) -> None:
     """Score an analysis as CoNLL 2018 did.
@@ -36,7 +40,7 @@ def score(
     from zh_elmo.ud.score import score as evaluate
 
     sentences = read(gold)
-    evaluation = evaluate(sentences, read(system))
+    evaluation = evaluate(sentences, read(system), trees=trees)
     parts: dict[str, Mapping[str, Score]] = {"all": evaluation.metrics}
     rate = None
     if train is not None:

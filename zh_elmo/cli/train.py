@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from typing import Annotated
 
 import typer
 
-from zh_elmo.cli.options import Out, Quiet, Sets, Threads, worker_count
+from zh_elmo.cli.options import Out, Quiet, Sets, Threads, command_line, worker_count
 
 
 def train(
@@ -35,7 +33,7 @@ def train(
     from zh_elmo.suite.train import train as run
 
     settings = load(find("recipes", recipe), TrainRecipe, sets or [])
-    results = run(settings, out, threads=worker_count(threads), command=shlex.join(sys.argv), quiet=quiet)
+    results = run(settings, out, threads=worker_count(threads), command=command_line(), quiet=quiet)
     show(results)
     typer.echo(f"\n{out}")
     complain(results)

@@ -15,6 +15,7 @@ from zh_elmo.corpus.store import DOCUMENT_END, SENTENCE_END
 from zh_elmo.files import BadInput
 
 SHARD = 1 << 24  # ids
+_AT_ONCE = 1 << 20  # ids that are renumbered in memory
 _EXAMPLES = 3
 
 Ids = NDArray[np.uint32]
@@ -126,8 +127,8 @@ class Writer:
             )
         final = self._types()
         for number, block in enumerate(_blocks(self.train.path)):
-            _write(self.folder / f"shard-{number:04d}.bin", [_renumbered(block, final)])
-        _write(self.folder / "heldout.bin", (_renumbered(block, final) for block in _blocks(self.heldout.path)))
+            _write(self.folder / f"shard-{number:04d}.bin", [block], final)
+        _write(self.folder / "heldout.bin", _blocks(self.heldout.path), final)
         for part in (self.train, self.heldout):
             part.path.unlink()
         counts = self.train.counts[: len(self.index)]
@@ -181,7 +182,9 @@ def _blocks(path: Path) -> Iterator[Ids]:
         start = end
 
 
-def _write(path: Path, blocks: Iterable[Ids]) -> None:
+def _write(path: Path, blocks: Iterable[Ids], table: Ids) -> None:
+    """Provisional ids as final ones, a little at a time."""
     with open(path, "wb") as stream:
         for block in blocks:
-            stream.write(block.astype("<u4").tobytes())
+            for start in range(0, len(block), _AT_ONCE):
+                stream.write(_renumbered(block[start : start + _AT_ONCE], table).astype("<u4").tobytes())

@@ -64,7 +64,7 @@ class ScalarMix(nn.Module):
         if len(stacked) != self.n_layers:
             raise BadInput(f"a mix of {self.n_layers} layers was given {len(stacked)}")
         if self.layer_norm:
-            stacked = _normalised(stacked, mask)
+            stacked = layer_normalised(stacked, mask)
         return mix(stacked, self.s.softmax(0).to(stacked.dtype), self.gamma.to(stacked.dtype))
 
     def weights(self) -> tuple[list[float], float]:
@@ -89,7 +89,7 @@ def _logits(initial: Sequence[float], n_layers: int, trainable: bool) -> Tensor:
     return logits.float()
 
 
-def _normalised(layers: Tensor, mask: Tensor | None) -> Tensor:
+def layer_normalised(layers: Tensor, mask: Tensor | None) -> Tensor:
     """AllenNLP 0.9, modules/scalar_mix.py: one mean and variance a layer, over all words and all numbers of a word."""
     inside = torch.ones_like(layers[0, ..., :1]) if mask is None else mask[..., None].to(layers.dtype)
     number = inside.sum() * layers.shape[-1]

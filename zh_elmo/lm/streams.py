@@ -33,9 +33,9 @@ def sentences(ids: NDArray[np.uint32]) -> Sentences:
     """Cut shards of type ids at their marks."""
     is_word = ids < DOCUMENT_END
     ends = np.flatnonzero(ids == SENTENCE_END)
-    stops = np.cumsum(is_word)[ends] if len(ends) else np.zeros(0, np.int64)
-    starts = np.concatenate([[0], stops[:-1]]) if len(ends) else stops
-    documents = np.cumsum(ids == DOCUMENT_END)[ends] if len(ends) else stops
+    stops = np.cumsum(is_word)[ends].astype(np.int64)
+    starts = np.concatenate([np.zeros(1, np.int64), stops])[: len(ends)]
+    documents = np.cumsum(ids == DOCUMENT_END)[ends]
     first = np.searchsorted(documents, documents)  # first sentence of each one's document
     new = (np.arange(len(ends)) - first) % _UNIT == 0
     return Sentences(ids[is_word], starts, stops - starts, np.cumsum(new))

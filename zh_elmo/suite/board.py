@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Mapping
@@ -11,6 +12,8 @@ from typing import Any, TextIO
 from zh_elmo.progress import duration
 
 _LOG_EVERY = 15.0  # seconds between plain lines on what is running
+_SHARE = re.compile(r"\((\d+) %\)")  # in a line of Progress
+_OVERDUE = 0.1  # a job that takes longer than was thought takes this share of what it has taken longer still
 _TRUST = 20.0  # seconds of agreement that the guesses begin with
 
 
@@ -18,7 +21,7 @@ class Board:
     """`with Board("suite", expected={"tagger": 20.0, ...}, workers=2) as board:`; told what begins and ends.
 
     `expected` are guesses of seconds. The time left is what they say for the jobs that are left, corrected by how
-    those that are done compare with theirs.
+    those that are done compare with theirs, and for the running ones what their own progress says.
     """
 
     def __init__(
@@ -35,6 +38,7 @@ class Board:
         self.left = dict(expected)
         self.running: dict[str, float] = {}
         self.lines: dict[str, str] = {}
+        self.whole: dict[str, float] = {}  # seconds that a running job takes in all, by the share that it says is done
         self.took: dict[str, float] = {}
         self.failures = 0
         self._live: Any = None
@@ -61,8 +65,11 @@ class Board:
         self.running[name] = time.monotonic()
 
     def said(self, name: str, line: str) -> None:
-        """The last line that a job wrote."""
+        """The last line that a job wrote; one of `Progress` tells how much of it is done."""
         self.lines[name] = line
+        share = _SHARE.search(line)
+        if share and int(share[1]):
+            self.whole[name] = (time.monotonic() - self.running[name]) * 100 / int(share[1])
 
     def finished(self, name: str, seconds: float | None) -> None:
         """`seconds=None`: done by an earlier run."""
@@ -90,11 +97,13 @@ class Board:
         pace = (sum(self.took.values()) + _TRUST) / (expected + _TRUST)
         now = time.monotonic()
         left = [pace * self.left[name] for name in self.left if name not in self.running]
-        left += [max(pace * self.left[name] - (now - began), 1.0) for name, began in self.running.items()]
+        for name, began in self.running.items():
+            ran = now - began
+            left.append(max(self.whole.get(name, pace * self.left[name]) - ran, _OVERDUE * ran))
         return max(sum(left) / self.workers, max(left, default=0.0))
 
     def _leave(self, name: str, how: str) -> None:
-        for gone in (self.running, self.left, self.lines):
+        for gone in (self.running, self.left, self.lines, self.whole):
             gone.pop(name, None)
         rest = f"; about {duration(self.time_left())} left" if self.left else ""
         self._print(f"{self._count()}, {name} {how}{rest}")

@@ -65,9 +65,9 @@ def train_tagger(cell: Cell) -> dict[str, Any]:
     seconds = time.monotonic() - began
     tagger.save(folder / "tagger")
     _say_what_it_needs(cell)
-    _drop_checkpoints(folder / "tagger-training")
     if cell.parser is None:
         _predict(cell, treebank, tagger, None)
+    _drop_checkpoints(folder / "tagger-training")
     return _facts(tagger, seconds)
 
 
@@ -92,8 +92,8 @@ def train_parser(cell: Cell) -> dict[str, Any]:
     seconds = time.monotonic() - began
     parser.save(folder / "parser")
     _say_what_it_needs(cell)
-    _drop_checkpoints(folder / "parser-training")
     _predict(cell, treebank, tagger, parser)
+    _drop_checkpoints(folder / "parser-training")
     return _facts(parser, seconds)
 
 

@@ -11,6 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import zh_elmo
 from zh_elmo.suite import slices
 from zh_elmo.suite.examples import examples
@@ -130,7 +132,7 @@ def _summed(evaluations: Sequence[Evaluation], metric: str, division: Division |
     """Counts by sentence, summed over seeds."""
     labels = None if division is None else division.labels
     found = [evaluation.sentence_counts(metric, labels, label) for evaluation in evaluations]
-    return Counts(*(sum(column) for column in zip(*found, strict=True)))  # type: ignore[arg-type]
+    return Counts(*(np.sum(column, axis=0) for column in zip(*found, strict=True)))
 
 
 def _score(treebank: str, key: tuple[str, str, str], counts: Counts, drawn: Any) -> dict[str, Any]:

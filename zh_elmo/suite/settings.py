@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
@@ -71,7 +72,8 @@ class Suite(Settings):
     examples: Annotated[int, Meta(ge=0)] = 6  # sentences shown on the page
 
     def __post_init__(self) -> None:
-        for name, values in (("treebanks", self.treebanks), ("arms", self.arms), ("seeds", self.seeds)):
+        titles = [Path(name).name for name in self.treebanks]  # what the results call them
+        for name, values in (("treebanks", titles), ("arms", self.arms), ("seeds", self.seeds)):
             if len(set(map(str, values))) < len(values):
                 raise BadInput(f"{name}: one of {', '.join(map(str, values))} stands there twice")
 

@@ -34,7 +34,7 @@ def tables(results: Results) -> list[Table]:
     """All tables of a results.json, those of each treebank together; raises BadInput where it is no such thing."""
     try:
         found = [table for name in results["treebanks"] for table in _of_treebank(results, name)]
-        return found + [table for table in [mix_table(results)] if table.rows]
+        return found + [table for table in (mix_table(results), effort_table(results)) if table.rows]
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise BadInput(f"these are no results of zh_elmo: {type(error).__name__} {error}") from None
 
@@ -143,6 +143,18 @@ def mix_table(results: Results) -> Table:
     columns = ["", "part", *(f"s_{layer}" for layer in range(most)), "gamma"]
     title = "Learned layer weights (layer 0: the word alone; above it: the word in its sentence)"
     return Table(title, columns, rows, 2)
+
+
+def effort_table(results: Results) -> Table:
+    """What training took, and how good its best state was on dev."""
+    rows = []
+    for cell in results["cells"]:
+        label = f"{cell['treebank']} {cell['arm']}, seed {cell['seed']}"
+        for part, seconds in (cell.get("training_seconds") or {}).items():
+            score = (cell.get("dev") or {}).get(part, {}).get("score")
+            rows.append([label, part, f"{seconds:,.0f}", "-" if score is None else f"{score:.2f}"])
+    title = "Training: seconds, and the best state on dev in % (tagger: UPOS; parser: LAS, greedy heads)"
+    return Table(title, ["", "part", "seconds", "dev"], rows, 2)
 
 
 def short(label: str) -> str:

@@ -168,8 +168,9 @@ def _perform(
 
 def _begin_afresh(threads: int) -> None:
     """Torch as in a new process, but for `threads`, so that no result depends on which jobs a worker had before."""
-    if threads == 1 and "torch" not in sys.modules:
-        return  # it will come with one thread, see _one_thread_each
+    os.environ.update(OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads))  # should it be imported by the job
+    if "torch" not in sys.modules:
+        return
     import torch
 
     torch.set_num_threads(threads)

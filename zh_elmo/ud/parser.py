@@ -32,6 +32,14 @@ _WORDS_AT_ONCE = 3000
 _NO_TAG = 0  # of the artificial root, and where a tag is lost in training or unknown; tags begin at 1
 
 
+class ParserTraining(Training):
+    """`[parser.training]` of a recipe."""
+
+    batch_words: Size = 500
+    learning_rate: float = 2.5e-3
+    beta2: Share = 0.95
+
+
 class ParserSettings(EncoderSettings):
     """`[parser]` of a recipe."""
 
@@ -43,7 +51,7 @@ class ParserSettings(EncoderSettings):
     tag_dropout: Share = 0.33  # share of the words of training that lose their tag
     upos_weight: Annotated[float, Meta(ge=0)] = 0.5  # of a second loss: UPOS from the first LSTM layer; 0: none
     subtypes: bool = False  # labels with what follows their colon, which CoNLL 2018 does not score
-    training: Training = Training(batch_words=500, learning_rate=2.5e-3, beta2=0.95)
+    training: ParserTraining = ParserTraining()
 
 
 class Tree(NamedTuple):
@@ -144,7 +152,7 @@ class Parser:
             return self._loss(batch, train), len(batch.places) - len(rows)
 
         evaluate = (lambda: self._evaluate(dev)) if len(dev.inputs.lengths) else None
-        lengths, training = train.inputs.lengths, settings.training
+        lengths, training = train.inputs.lengths - 1, settings.training
         self.fitted = learn(self.network, loss, evaluate, lengths=lengths, training=training, run=run, title=_KIND)
 
     def _known(self, sentences: Sequence[Sentence], tags: Sequence[Sequence[str]] | None) -> _Known:

@@ -1,0 +1,1 @@
+"""Vectors inside other libraries, each with an extra of its own."""

@@ -1,0 +1,1 @@
+"""Tasks beyond Universal Dependencies: sequence labelling."""
