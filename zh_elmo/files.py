@@ -78,11 +78,12 @@ def existing(path: str | os.PathLike[str], what: str = "file or folder") -> Path
     return Path(path)
 
 
-def open_bytes(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open for reading; .xz, .gz and .bz2 are decompressed on the way."""
+@contextmanager
+def open_bytes(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open for reading; .xz, .gz and .bz2 are decompressed on the way, and BadInput says where one is damaged."""
     opener = _DECOMPRESSORS.get(Path(path).suffix.lower(), open)
-    stream: IO[bytes] = opener(path, "rb")
-    return stream
+    with _reading(path), opener(path, "rb") as stream:
+        yield stream
 
 
 @contextmanager
@@ -105,7 +106,7 @@ def lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
     Raises BadInput naming the byte offset (in the decompressed text) where the file is not UTF-8.
     """
     offset = 0
-    with _reading(path), open_bytes(path) as stream:
+    with open_bytes(path) as stream:
         for number, raw in enumerate(stream, 1):
             if number == 1:
                 raw = raw.removeprefix(b"\xef\xbb\xbf")
@@ -132,7 +133,7 @@ def not_utf8(
 
 def read_text(path: str | os.PathLike[str]) -> str:
     """A whole UTF-8 file, compressed or not; raises BadInput with the byte offset where it is not UTF-8."""
-    with _reading(path), open_bytes(path) as stream:
+    with open_bytes(path) as stream:
         raw = stream.read()
     try:
         return raw.decode("utf-8").removeprefix("\ufeff")

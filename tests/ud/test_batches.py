@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zh_elmo.files import BadInput
@@ -15,6 +15,7 @@ from zh_elmo.ud.vocabulary import LONGEST, ROOT, UNKNOWN, UNSEEN, Labels, Vocabu
 LENGTHS = st.lists(st.integers(1, 60), min_size=1, max_size=40)
 
 
+@settings(deadline=None, max_examples=50)
 @given(LENGTHS, st.data())
 def test_cut_leaves_no_piece_empty(lengths: list[int], data: st.DataObject) -> None:
     parts = data.draw(st.integers(1, len(lengths)))
@@ -24,6 +25,7 @@ def test_cut_leaves_no_piece_empty(lengths: list[int], data: st.DataObject) -> N
     assert [i for begin, end in pieces for i in range(begin, end)] == list(range(len(lengths)))
 
 
+@settings(deadline=None, max_examples=50)
 @given(LENGTHS, st.integers(1, 100), st.integers(0, 3))
 def test_each_epoch_has_each_sentence_once(lengths: list[int], words: int, seed: int) -> None:
     sizes = np.array(lengths)

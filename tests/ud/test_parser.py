@@ -206,7 +206,7 @@ def test_unseen_labels_in_dev_count_as_wrong() -> None:
     assert parser.fitted is not None
     words = sum(len(s.words) for s in dev)
     assert parser.fitted.figures["las"] <= 100 * len(dev) / words
-    assert parser.fitted.figures["uas"] > 90
+    assert parser.fitted.figures["uas"] > 60  # the first state is kept: no later one has a better LAS
 
 
 def test_bad_trees_are_refused_with_their_line() -> None:

@@ -13,7 +13,8 @@ from typing import Any, Literal, NamedTuple
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
-from torch import Tensor
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from zh_elmo.files import (
     BadInput,
@@ -236,8 +237,17 @@ def _compare(path: Path, found: set[str], due: set[str]) -> None:
 
 def _skeleton(settings: Model, chars: Sequence[str], words: Sequence[str]) -> BiLM:
     """A biLM without memory behind its weights; torch's generator is left alone."""
-    with torch.device("meta"):
+    with torch.device("meta"), _NoValues():
         return BiLM(settings, chars, words)
+
+
+class _NoValues(TorchFunctionMode):
+    """Leaves out the drawing of random weights, for which torch would import its compiler on the device meta: seconds."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function in (nn.init.normal_, Tensor.normal_):
+            return args[0] if args else kwargs["tensor"]
+        return function(*args, **(kwargs or {}))
 
 
 def _fill(bilm: BiLM, tensors: dict[str, Tensor]) -> BiLM:

@@ -61,7 +61,7 @@ class CharacterEncoder(nn.Module):
         total = sum(number for _, number in self.filters)
         self.embedding = nn.Embedding(n_chars + len(SPECIAL), settings.size, padding_idx=PAD)
         self.kernels = nn.ParameterList(
-            nn.Parameter(torch.randn(settings.size, width * number) / (width * settings.size) ** 0.5)
+            nn.Parameter(torch.empty(settings.size, width * number).normal_(std=(width * settings.size) ** -0.5))
             for width, number in self.filters
         )
         self.bias = nn.Parameter(torch.zeros(total))

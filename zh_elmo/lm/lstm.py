@@ -28,10 +28,10 @@ class StackedLSTM(nn.Module):
 
     def __init__(self, *, size: int, cell: int, cell_clip: float = 0.0, projection_clip: float = 0.0) -> None:
         super().__init__()
-        self.input = nn.Parameter(torch.randn(2, size, 4 * cell) / size**0.5)
-        self.recurrent = nn.Parameter(torch.randn(2, size, 4 * cell) / size**0.5)
+        self.input = nn.Parameter(torch.empty(2, size, 4 * cell).normal_(std=size**-0.5))
+        self.recurrent = nn.Parameter(torch.empty(2, size, 4 * cell).normal_(std=size**-0.5))
         self.bias = nn.Parameter(torch.zeros(2, 1, 4 * cell))
-        self.projection = nn.Parameter(torch.randn(2, cell, size) / cell**0.5)
+        self.projection = nn.Parameter(torch.empty(2, cell, size).normal_(std=cell**-0.5))
         self.clips = (cell_clip, projection_clip)
         with torch.no_grad():
             self.bias[:, :, cell : 2 * cell] = 1.0  # remember at first (Jozefowicz et al. 2015, section 2.2)
