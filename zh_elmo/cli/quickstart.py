@@ -19,7 +19,7 @@ def quickstart(
 ) -> None:
     """Run the whole path on the sample.
 
-    A corpus, a tiny biLM, taggers and parsers with and without it, scores by OOV, report.html: about 6 minutes on 2
+    A corpus, a tiny biLM, taggers and parsers with and without it, scores by OOV, report.html: about 5 minutes on 2
     cores. It needs the extra `sample`. Run again, it goes on where it was stopped.
 
     \b

@@ -17,7 +17,8 @@ OOV: Final = "OOV"
 ONCE: Final = "once"
 SEEN: Final = "OOV, seen in pre-training"
 UNSEEN: Final = "OOV, never seen"
-OOV_SHARES: Final = ("no OOV", "OOV up to 10 %", "OOV 10 to 25 %", "OOV over 25 %")
+_SHARE_ENDS = (0, 10, 25, 40)  # upper ends of the bands, in per cent
+OOV_SHARES: Final = ("no OOV", "OOV up to 10 %", "OOV 10 to 25 %", "OOV 25 to 40 %", "OOV over 40 %")
 
 Normalise = Callable[[Sequence[str]], Sequence[str]]
 """The words of a sentence -> as many words, in the form in which they are looked up; `list` leaves them as they are."""
@@ -47,13 +48,13 @@ def vocabulary_bands(
 
 
 def share_bands(sentences: Iterable[Sentence], training: Container[str], normalise: Normalise) -> list[list[str]]:
-    """For every word the share of OOV words in its sentence, one of OOV_SHARES: none, (0, 10 %], (10, 25 %], above."""
+    """For every word the share of OOV words in its sentence, one of OOV_SHARES: none, (0, 10 %], (10, 25 %] ..."""
     bands = []
     for sentence in sentences:
         n = len(sentence.words)
         oov = sum(form not in training for form in _normalised(sentence, normalise))
         # Whole numbers, so that exactly a tenth or a quarter is on the lower side on every machine.
-        band = 0 if oov == 0 else 1 if 10 * oov <= n else 2 if 4 * oov <= n else 3
+        band = sum(100 * oov > end * n for end in _SHARE_ENDS)
         bands.append([OOV_SHARES[band]] * n)
     return bands
 
