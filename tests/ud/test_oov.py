@@ -41,7 +41,19 @@ def test_words_seen_once_can_be_a_band_of_their_own():
 
 @pytest.mark.parametrize(
     ("out", "words", "band"),
-    [(0, 7, 0), (1, 11, 1), (1, 10, 1), (3, 30, 1), (2, 19, 2), (1, 4, 2), (2, 8, 2), (2, 7, 3), (2, 5, 3), (3, 7, 4), (1, 1, 4)],
+    [
+        (0, 7, 0),
+        (1, 11, 1),
+        (1, 10, 1),
+        (3, 30, 1),
+        (2, 19, 2),
+        (1, 4, 2),
+        (2, 8, 2),
+        (2, 7, 3),
+        (2, 5, 3),
+        (3, 7, 4),
+        (1, 1, 4),
+    ],
 )
 def test_a_sentence_is_in_the_band_of_its_oov_share(out: int, words: int, band: int):
     sentence = Sentence.from_forms(["狗"] * out + ["我"] * (words - out))

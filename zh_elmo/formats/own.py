@@ -242,7 +242,8 @@ def _skeleton(settings: Model, chars: Sequence[str], words: Sequence[str]) -> Bi
 
 
 class _NoValues(TorchFunctionMode):
-    """Leaves out the drawing of random weights, for which torch would import its compiler on the device meta: seconds."""
+    """Leaves out the drawing of random weights: on the device meta torch imports its compiler for it, which takes
+    seconds."""
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if function in (nn.init.normal_, Tensor.normal_):

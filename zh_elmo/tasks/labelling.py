@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,19 +11,18 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from zh_elmo.files import BadInput
-from zh_elmo.fit import Fitted
 from zh_elmo.tasks.columns import Labelled, check
 from zh_elmo.tasks.crf import CRF, allowed
 from zh_elmo.tasks.spans import OUTSIDE, Scheme, score
 from zh_elmo.text.pipeline import Pipeline
 from zh_elmo.ud.batches import by_length
-from zh_elmo.ud.folder import Contents, fill, open_folder, save_folder, vector_shape
+from zh_elmo.ud.folder import Contents, vector_shape
 from zh_elmo.ud.inputs import Batch, Inputs, Vectors, WordDropout
 from zh_elmo.ud.learning import Run, fingerprint, learn, normalised
-from zh_elmo.ud.network import BiLSTM, EncoderSettings, WordInput, mix_weights
+from zh_elmo.ud.network import BiLSTM, EncoderSettings, WordInput
+from zh_elmo.ud.trained import Trained
 from zh_elmo.ud.vocabulary import Labels, Vocabulary
 
-_KIND = "labeller"
 _COLUMN = "label"
 _WORDS_AT_ONCE = 3000
 
@@ -53,14 +51,13 @@ class _Network(nn.Module):
         return scores.masked_scatter(mask[..., None], flat), mask
 
 
-class Labeller:
+class Labeller(Trained[_Network]):
     """A trained labeller. It is given raw words, brings them to the form that it was trained on, and labels a sentence
     the same whatever others come with it; its labels are always well-formed in their scheme."""
 
-    def __init__(self, contents: Contents, network: _Network, vectors: Vectors | None) -> None:
-        self.contents, self.network, self.vectors = contents, network, vectors
-        self.text = Pipeline(contents.text)
-        self.fitted: Fitted | None = None  # how its training ended; None when loaded
+    kind = "labeller"
+    settings_kind = LabellerSettings
+    network_kind = _Network
 
     @classmethod
     def train(
@@ -96,9 +93,7 @@ class Labeller:
             {_COLUMN: Labels.build([*always, *(label for sentence in train for label in sentence.labels)])},
             {},
         )
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            labeller = cls(contents, _Network(contents), vectors)
+        labeller = cls.untrained(contents, vectors, seed)
         mark = fingerprint(settings, seed, [], contents.text, contents.vectors, train, dev)
         labeller._fit(train, dev, forms, Run(seed, folder, resume, quiet, mark))
         return labeller
@@ -125,7 +120,7 @@ class Labeller:
                 return figures([s.labels for s in dev], self._best(dev_inputs), settings.scheme)
 
         lengths, training = inputs.lengths, settings.training
-        self.fitted = learn(self.network, loss, evaluate, lengths=lengths, training=training, run=run, title=_KIND)
+        self.fitted = learn(self.network, loss, evaluate, lengths=lengths, training=training, run=run, title=self.kind)
 
     @torch.no_grad()
     def label(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -138,22 +133,6 @@ class Labeller:
         for number, labels in zip(filled, best, strict=True):
             found[number] = labels
         return found
-
-    def mix(self) -> dict[str, Any] | None:
-        """The learned weights of the layers of vectors, {"s": [...], "gamma": x}; None where nothing is mixed."""
-        return mix_weights(self.network.words)
-
-    def save(self, folder: Path) -> None:
-        """Write the folder whole: model.safetensors, config.json, vocabulary.json."""
-        save_folder(folder, _KIND, self.contents, self.network)
-
-    @classmethod
-    def load(cls, folder: Path, vectors: Vectors | None = None) -> Labeller:
-        """Raises BadInput where the folder is damaged or no labeller's, or `vectors` are not those of its training."""
-        contents = open_folder(folder, _KIND, LabellerSettings, vectors)
-        network = _Network(contents)
-        fill(network, folder)
-        return cls(contents, network, vectors)
 
     def _inputs(self, raw: Sequence[Sequence[str]], forms: Sequence[Sequence[str]] | None = None) -> Inputs:
         forms = normalised(self.text, raw) if forms is None else forms

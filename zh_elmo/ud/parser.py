@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -14,20 +14,19 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from zh_elmo.files import BadInput
-from zh_elmo.fit import Fitted
 from zh_elmo.text.pipeline import Pipeline
 from zh_elmo.ud.batches import Share, Size, Training, by_length
 from zh_elmo.ud.biaffine import Biaffine, Views
 from zh_elmo.ud.conllu import Sentence, check_heads
-from zh_elmo.ud.folder import Contents, fill, open_folder, save_folder, vector_shape
+from zh_elmo.ud.folder import Contents, vector_shape
 from zh_elmo.ud.inputs import Batch, Inputs, Vectors, WordDropout
 from zh_elmo.ud.learning import Run, column, fingerprint, learn, normalised, usable
-from zh_elmo.ud.network import BiLSTM, EncoderSettings, WordInput, mix_weights
+from zh_elmo.ud.network import BiLSTM, EncoderSettings, WordInput
 from zh_elmo.ud.tagger import Tagger
+from zh_elmo.ud.trained import Trained
 from zh_elmo.ud.tree import single_root_tree
 from zh_elmo.ud.vocabulary import UNSEEN, Labels, Vocabulary
 
-_KIND = "parser"
 _WORDS_AT_ONCE = 3000
 _NO_TAG = 0  # of the artificial root, and where a tag is lost in training or unknown; tags begin at 1
 
@@ -78,6 +77,10 @@ class _Network(nn.Module):
         )
         self.upos = nn.Linear(2 * settings.hidden, len(labels["upos"])) if settings.upos_weight else None
 
+    @property
+    def words(self) -> WordInput:
+        return self.biaffine.words
+
 
 class _Known(NamedTuple):
     """Sentences with their right answers, [N] over all words with the artificial roots, for which all are UNSEEN."""
@@ -89,15 +92,13 @@ class _Known(NamedTuple):
     upos: NDArray[np.int64]
 
 
-class Parser:
+class Parser(Trained[_Network]):
     """A trained parser. It is given raw forms, brings them to the form that it was trained on, and predicts the same
     whatever other sentences come with a sentence (up to rounding)."""
 
-    def __init__(self, contents: Contents, network: _Network, vectors: Vectors | None) -> None:
-        self.contents, self.network, self.vectors = contents, network, vectors
-        self.settings: ParserSettings = contents.settings
-        self.text = Pipeline(contents.text)
-        self.fitted: Fitted | None = None  # how its training ended; None when loaded
+    kind = "parser"
+    settings_kind = ParserSettings
+    network_kind = _Network
 
     @classmethod
     def train(
@@ -135,9 +136,7 @@ class Parser:
             _labels(train, settings, tagger),
             {},
         )
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            parser = cls(contents, _Network(contents), vectors)
+        parser = cls.untrained(contents, vectors, seed)
         tags = [tagger.tag([s.forms for s in split]) if tagger else None for split in (train, dev)]
         mark = fingerprint(settings, seed, [*train, *dev], contents.text, contents.vectors, tags)
         parser._fit(parser._known(train, tags[0]), parser._known(dev, tags[1]), Run(seed, folder, resume, quiet, mark))
@@ -153,7 +152,7 @@ class Parser:
 
         evaluate = (lambda: self._evaluate(dev)) if len(dev.inputs.lengths) else None
         lengths, training = train.inputs.lengths - 1, settings.training
-        self.fitted = learn(self.network, loss, evaluate, lengths=lengths, training=training, run=run, title=_KIND)
+        self.fitted = learn(self.network, loss, evaluate, lengths=lengths, training=training, run=run, title=self.kind)
 
     def _known(self, sentences: Sequence[Sentence], tags: Sequence[Sequence[str]] | None) -> _Known:
         inputs = self._inputs([sentence.forms for sentence in sentences], tags)
@@ -223,21 +222,10 @@ class Parser:
                 found[filled[row]] = Tree(tree.tolist(), names)
         return found
 
-    def mix(self) -> dict[str, Any] | None:
-        """The learned weights of the layers of vectors, {"s": [...], "gamma": x}; None where nothing is mixed."""
-        return mix_weights(self.network.biaffine.words)
-
-    def save(self, folder: Path) -> None:
-        """Write the folder whole: model.safetensors, config.json, vocabulary.json."""
-        save_folder(folder, _KIND, self.contents, self.network)
-
-    @classmethod
-    def load(cls, folder: Path, vectors: Vectors | None = None) -> Parser:
-        """Raises BadInput where the folder is damaged or no parser's, or `vectors` are not what it was trained with."""
-        contents = open_folder(folder, _KIND, ParserSettings, vectors)
-        network = _Network(contents)
-        fill(network, folder)
-        return cls(contents, network, vectors)
+    @property
+    def settings(self) -> ParserSettings:
+        settings: ParserSettings = self.contents.settings
+        return settings
 
     @property
     def _bases(self) -> Labels:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
@@ -13,18 +13,17 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from zh_elmo.fit import Fitted
 from zh_elmo.text.pipeline import Pipeline
 from zh_elmo.ud.batches import by_length
 from zh_elmo.ud.conllu import Sentence
-from zh_elmo.ud.folder import Contents, fill, open_folder, save_folder, vector_shape
+from zh_elmo.ud.folder import Contents, vector_shape
 from zh_elmo.ud.inputs import Batch, Inputs, Vectors, WordDropout
 from zh_elmo.ud.learning import Run, column, fingerprint, learn, normalised, usable
-from zh_elmo.ud.network import BiLSTM, EncoderSettings, WordInput, mix_weights
+from zh_elmo.ud.network import BiLSTM, EncoderSettings, WordInput
+from zh_elmo.ud.trained import Trained
 from zh_elmo.ud.vocabulary import Labels, Vocabulary
 
 COLUMNS = ("upos", "xpos", "feats")
-_KIND = "tagger"
 _WORDS_AT_ONCE = 3000
 _LEMMA_IS_FORM = 0.9  # share of training words from which on lemmas are taken to be forms
 
@@ -58,14 +57,13 @@ class _Network(nn.Module):
         return {name: head(top) for name, head in self.heads.items()}
 
 
-class Tagger:
+class Tagger(Trained[_Network]):
     """A trained tagger. It is given raw forms, brings them to the form that it was trained on, and predicts the same
     whatever other sentences come with a sentence (up to rounding)."""
 
-    def __init__(self, contents: Contents, network: _Network, vectors: Vectors | None) -> None:
-        self.contents, self.network, self.vectors = contents, network, vectors
-        self.text = Pipeline(contents.text)
-        self.fitted: Fitted | None = None  # how its training ended; None when loaded
+    kind = "tagger"
+    settings_kind = TaggerSettings
+    network_kind = _Network
 
     @classmethod
     def train(
@@ -96,9 +94,7 @@ class Tagger:
             _labels(train, settings),
             {"lemma": "form" if _lemma_is_form(train) else "none"},
         )
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            tagger = cls(contents, _Network(contents), vectors)
+        tagger = cls.untrained(contents, vectors, seed)
         mark = fingerprint(settings, seed, [*train, *dev], contents.text, contents.vectors)
         tagger._fit(train, dev, forms, Run(seed, folder, resume, quiet, mark))
         return tagger
@@ -130,7 +126,7 @@ class Tagger:
                 return {"score": figures["upos"], **figures}
 
         lengths, training = inputs.lengths, settings.training
-        self.fitted = learn(self.network, loss, evaluate, lengths=lengths, training=training, run=run, title=_KIND)
+        self.fitted = learn(self.network, loss, evaluate, lengths=lengths, training=training, run=run, title=self.kind)
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         """UPOS of sentences of raw forms, in their order; [] of an empty one."""
@@ -151,22 +147,6 @@ class Tagger:
     def tags(self) -> list[str]:
         """The UPOS tags that it knows, in the order of `probabilities`."""
         return self.contents.labels["upos"].values
-
-    def mix(self) -> dict[str, Any] | None:
-        """The learned weights of the layers of vectors, {"s": [...], "gamma": x}; None where nothing is mixed."""
-        return mix_weights(self.network.words)
-
-    def save(self, folder: Path) -> None:
-        """Write the folder whole: model.safetensors, config.json, vocabulary.json."""
-        save_folder(folder, _KIND, self.contents, self.network)
-
-    @classmethod
-    def load(cls, folder: Path, vectors: Vectors | None = None) -> Tagger:
-        """Raises BadInput where the folder is damaged or no tagger's, or `vectors` are not what it was trained with."""
-        contents = open_folder(folder, _KIND, TaggerSettings, vectors)
-        network = _Network(contents)
-        fill(network, folder)
-        return cls(contents, network, vectors)
 
     def _inputs(self, raw: Sequence[Sequence[str]], forms: Sequence[Sequence[str]] | None = None) -> Inputs:
         forms = normalised(self.text, raw) if forms is None else forms
