@@ -1,7 +1,7 @@
 # make quickstart | test | lint | wheel | clean. Everything is installed into .venv, once.
 #
 # PYTHON    the interpreter to make .venv with (3.11 or newer)
-# PIP_ARGS  more arguments for pip, such as an index of CPU builds of torch (README, "Installation")
+# PIP_ARGS  more arguments for pip, such as an index of CPU builds of torch (README, "Two commands")
 # THREADS   cores for quickstart; not given: all usable ones
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)

@@ -25,6 +25,7 @@ class SmallCorpus:
     """What lm needs of a corpus, from words in memory."""
 
     digest = "small"
+    origin = {"sources": ["small"], "kept_out": [], "licence": {"small": "none needed"}}  # noqa: RUF012 (never changed)
 
     def __init__(self, text: str = TEXT, held_out: str = "我 买 了 西瓜 。\n他 爱 公园 。") -> None:
         counts = Counter(text.split())

@@ -112,3 +112,25 @@ def test_text_that_utf8_cannot_hold_is_replaced(tmp_path):
 def test_one_line_shows_controls_and_cuts():
     assert one_line("a\nb\x00c\ud842d\u2028e") == "a b\\u0000c\\ud842d\\u2028e"
     assert len(one_line("x" * 5000)) < 700
+
+
+def test_what_a_killed_process_left_is_cleared_away(tmp_path):
+    import subprocess
+    import sys
+
+    code = f"""
+import os, signal
+from zh_elmo.files import building
+with building({str(tmp_path / "model")!r}) as folder:
+    (folder / "half").write_text("x")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run(
+        [sys.executable, "-c", code], check=False, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    )
+    assert [p.suffix for p in tmp_path.iterdir()] == [".part"]
+    with building(tmp_path / "model") as folder:
+        (folder / "a").write_text("1")
+        with building(tmp_path / "model"):  # another one at work is left alone
+            assert len(list(tmp_path.iterdir())) == 2
+    assert [p.name for p in tmp_path.iterdir()] == ["model"]

@@ -67,3 +67,15 @@ def test_an_unknown_recipe_names_the_nearest(tmp_path):
     path = write(tmp_path, "")
     assert find("recipes", path) == path
     assert find("corpora", "corpora/zh_gsd.toml").name == "zh_gsd.toml"
+
+
+@pytest.mark.parametrize(
+    "assignment",
+    ["training.steps=0", "training.steps=-1", "streams.batch=0", "model.cell=0", "model.dropout=1", "softmax.rate=0"],
+)
+def test_numbers_that_make_no_sense_are_wrong_usage(assignment):
+    from zh_elmo.lm.settings import Pretrain
+
+    with pytest.raises(BadInput, match=rf"Expected .* at `{assignment.partition('=')[0]}`") as caught:
+        load(find("recipes", "pretrain-zh-tiny"), Pretrain, [assignment])
+    assert caught.value.usage

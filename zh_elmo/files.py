@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import bz2
 import errno
+import glob
 import gzip
 import hashlib
 import json
 import lzma
 import os
+import platform
 import shutil
 import tempfile
 import unicodedata
@@ -16,7 +18,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypedDict
 
 _BLOCK = 1 << 20
 _DECOMPRESSORS: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
@@ -168,7 +170,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A binary stream that becomes `path` only when the block ends well: written beside, fsynced, renamed."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, beside = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    descriptor, beside = tempfile.mkstemp(dir=target.parent, **_marks(target, "part"))
     try:
         with os.fdopen(descriptor, "wb") as stream:
             yield stream
@@ -190,7 +192,8 @@ def building(folder: str | os.PathLike[str]) -> Iterator[Path]:
     """A new folder beside `folder` that takes its place, replacing what stood there, when the block ends well."""
     target = Path(folder)
     target.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+    _clear_leftovers(target)
+    beside = Path(tempfile.mkdtemp(dir=target.parent, **_marks(target, "part")))
     try:
         yield beside
         for file in sorted(beside.rglob("*")):
@@ -208,7 +211,7 @@ def building(folder: str | os.PathLike[str]) -> Iterator[Path]:
 def _replace_folder(new: Path, target: Path) -> None:
     old = None
     if target.exists():
-        old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
+        old = Path(tempfile.mkdtemp(dir=target.parent, **_marks(target, "old")))
         os.replace(target, old / "was")
     try:
         os.replace(new, target)
@@ -249,6 +252,36 @@ def sync_folder(path: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+class _Marks(TypedDict):
+    prefix: str
+    suffix: str
+
+
+def _marks(target: Path, kind: str) -> _Marks:
+    """Prefix and suffix of a temporary name beside `target`; it tells which process on which machine it belongs to."""
+    return {"prefix": f".{target.name}.", "suffix": f".{platform.node()}-{os.getpid()}.{kind}"}
+
+
+def _clear_leftovers(target: Path) -> None:
+    """Remove what killed processes of this machine left beside `target`."""
+    for left in target.parent.glob(f".{glob.escape(target.name)}.*.{glob.escape(platform.node())}-*.part"):
+        number = left.name.rsplit("-", 1)[1].removesuffix(".part")
+        if number.isdecimal() and not _is_alive(int(number)):
+            shutil.rmtree(left, ignore_errors=True)
+            with suppress(OSError):
+                left.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
 
 
 def _umask() -> int:

@@ -24,25 +24,25 @@ from torch import Tensor, nn
 
 from zh_elmo.files import BadInput, write_bytes
 from zh_elmo.progress import Progress
-from zh_elmo.recipe import Settings
+from zh_elmo.recipe import Amount, Count, Positive, Settings, Share, Size
 
 
 class Plan(Settings):
     """How long and how fast to train; `[training]` of a recipe."""
 
-    steps: int  # updates
+    steps: Size  # updates
     optimiser: Literal["adam", "adagrad"] = "adam"
-    learning_rate: float = 3e-3
-    beta1: float = 0.9
-    beta2: float = 0.99
-    epsilon: float = 1e-8
-    warmup: float = 0.05  # share of the steps in which the rate rises linearly from 0
-    final: float = 0.05  # share of the rate that is left at the last step (linear decay)
-    clip: float = 1.0  # largest norm of the dense gradient; 0: no clipping
-    evaluate_every: int = 0  # steps; 0: only at the end
-    save_every: int = 500  # steps between checkpoints; 0: only at the end
+    learning_rate: Positive = 3e-3
+    beta1: Share = 0.9
+    beta2: Share = 0.99
+    epsilon: Positive = 1e-8
+    warmup: Share = 0.05  # share of the steps in which the rate rises linearly from 0
+    final: Amount = 0.05  # share of the rate that is left at the last step (linear decay)
+    clip: Amount = 1.0  # largest norm of the dense gradient; 0: no clipping
+    evaluate_every: Count = 0  # steps; 0: only at the end
+    save_every: Count = 500  # steps between checkpoints; 0: only at the end
     keep: Literal["last", "best"] = "last"  # which state the model is left in
-    seed: int = 1
+    seed: Count = 1
 
 
 class Group(NamedTuple):
@@ -254,7 +254,8 @@ class _Loop:
         except (SafetensorError, KeyError, TypeError, ValueError) as error:
             raise BadInput(f"not a checkpoint that can be read ({error})", path=path) from None
         if facts["fingerprint"] != self.fingerprint:
-            raise BadInput("made from other data or settings; give the ones of this run, or another folder", path=path)
+            message = "made from other data or settings; a run goes on as it began: give what it had, or another folder"
+            raise BadInput(message, path=path)
         self.step, self.figures, self.best_figures = facts["step"], facts["figures"], facts["best_figures"]
         self._losses = facts["losses"]
         self.task.model.load_state_dict(_under(tensors, "model/"))

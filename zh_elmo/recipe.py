@@ -7,13 +7,19 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from zh_elmo.files import BadInput, read_text
 
 T = TypeVar("T")
+Size = Annotated[int, Meta(ge=1)]  # kinds of numbers that settings are made of
+Count = Annotated[int, Meta(ge=0)]
+Share = Annotated[float, Meta(ge=0, lt=1)]
+Positive = Annotated[float, Meta(gt=0)]
+Amount = Annotated[float, Meta(ge=0)]
 _HERE = Path(__file__).parent
 SHELVES = ("corpora", "recipes", "eval")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import lzma
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -197,3 +199,29 @@ def test_raw_text_given_as_words_is_remarked_on(tmp_path):
 def test_conllu_that_cannot_be_read(tmp_path, text, what):
     with pytest.raises(BadInput, match=what):
         list(read(put(tmp_path / "a.conllu", text), "conllu", Pipeline(TextSettings())))
+
+
+def test_a_full_disk_is_one_line_and_no_hdf5_file(embedder, tmp_path, monkeypatch):
+    """h5py crashes the process where it cannot write, so room is looked for before each sentence."""
+    pytest.importorskip("h5py")
+    free = iter([1 << 30, 1 << 10])
+    monkeypatch.setattr("zh_elmo.embed.write.shutil.disk_usage", lambda _: SimpleNamespace(free=next(free)))
+    source = put(tmp_path / "w.txt", WORDS)
+    with pytest.raises(OSError, match="no room") as caught:
+        write(embedder, source, tmp_path / "v.h5", quiet=True)
+    assert caught.value.errno == errno.ENOSPC
+    assert [path.name for path in tmp_path.iterdir()] == ["w.txt"]
+
+
+def test_a_store_on_a_full_disk_says_how_to_go_on(embedder, tmp_path, monkeypatch):
+    source, out = put(tmp_path / "w.txt", WORDS), tmp_path / "v.store"
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "append", full)
+        with pytest.raises(BadInput, match=r"v\.store: the disk is full.*--resume"):
+            write(embedder, source, out, quiet=True)
+    write(embedder, source, out, resume=True, quiet=True)
+    assert len(Store.open(out)) == 4

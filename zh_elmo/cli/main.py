@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         return _failed(error)
     if code == INTERRUPTED:
-        _say("interrupted; the same command goes on where a training stopped (pretrain and embed: with --resume)")
+        _say("interrupted; what is written is whole; run the same command again (with --resume where it has one)")
     return code or DONE
 
 

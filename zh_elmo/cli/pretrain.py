@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from zh_elmo.cli.options import Out, Quiet, Resume, Sets, Threads, command_line, use_threads
 
 if TYPE_CHECKING:
-    from zh_elmo.corpus.store import Corpus
+    pass
 
 
 def pretrain(
@@ -30,7 +30,8 @@ def pretrain(
     \b
     Examples:
       zh-elmo pretrain pretrain-zh-tiny --corpus corpus --out run
-      zh-elmo pretrain pretrain-zh-tiny --corpus corpus --out run --set training.steps=20000 --resume
+      zh-elmo pretrain pretrain-zh-tiny --corpus corpus --out longer --set training.steps=20000
+      zh-elmo pretrain pretrain-zh-tiny --corpus corpus --out longer --set training.steps=20000 --resume
     """
     use_threads(threads)
     from zh_elmo.corpus.store import Corpus
@@ -42,17 +43,8 @@ def pretrain(
     settings = load(find("recipes", recipe), Pretrain, sets or [])
     text = Corpus.open(corpus)
     trained = train(settings, text, out, resume=resume, quiet=quiet)
-    save(out / "model", trained.bilm, text=text.manifest["text"], facts=trained.facts | _origin(recipe, text))
+    facts = trained.facts | {"recipe": recipe, "command": command_line()}
+    save(out / "model", trained.bilm, text=text.manifest["text"], facts=facts)
     perplexity = trained.facts["held_out_perplexity"].get("mean")
     measured = f"held-out perplexity {perplexity:,.1f}" if perplexity else "no held-out text to measure perplexity on"
     typer.echo(f"{out / 'model'}: {measured}, {trained.facts['words_per_second']:,.0f} words/s")
-
-
-def _origin(recipe: str, corpus: Corpus) -> dict[str, Any]:
-    """What the model's card says beside the training itself."""
-    sources = corpus.manifest["sources"]
-    return {
-        "recipe": recipe,
-        "command": command_line(),
-        "licence": {source["name"]: source.get("licence", "not stated") for source in sources},
-    }

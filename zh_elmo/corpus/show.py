@@ -13,6 +13,7 @@ from zh_elmo.progress import duration
 
 _FREQUENT = 20
 _SENTENCES = 3
+_SHOWN = 40  # words of a sentence
 _LONG_WORDS = 10  # characters a word: no language is like that
 _LOOKED_AT = 10_000  # ids in which sentences to show are sought
 
@@ -32,7 +33,7 @@ def show(folder: str | Path) -> str:
         f"words by {_text(manifest['text'])}",
         f"most frequent: {'  '.join(islice(corpus.types, _FREQUENT))}",
         "",
-        *(f"  {' '.join(sentence)}" for sentence in first_sentences(corpus, _SENTENCES)),
+        *(f"  {_shortened(sentence)}" for sentence in first_sentences(corpus, _SENTENCES)),
         "",
         f"digest {corpus.digest}",
     ]
@@ -49,6 +50,10 @@ def first_sentences(corpus: Corpus, number: int) -> list[list[str]]:
         [types[word] for word in ids[start:end] if word < DOCUMENT_END]
         for start, end in zip(starts, ends, strict=False)
     ]
+
+
+def _shortened(sentence: list[str]) -> str:
+    return " ".join(sentence[:_SHOWN]) + (" ..." if len(sentence) > _SHOWN else "")
 
 
 def _sources(sources: list[dict[str, Any]]) -> list[str]:

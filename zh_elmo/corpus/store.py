@@ -41,6 +41,16 @@ class Corpus:
                 raise BadInput(f"not of {facts['bytes']:,} bytes as it should be; build the corpus again", path=file)
         return cls(folder, manifest)
 
+    @property
+    def origin(self) -> dict[str, Any]:
+        """For the card of a model: where the text came from, its licences, and the treebanks that were kept out."""
+        sources = self.manifest["sources"]
+        return {
+            "sources": sorted({source["name"] for source in sources}),
+            "kept_out": self.manifest["settings"]["exclude"],
+            "licence": {source["name"]: source.get("licence", "not stated") for source in sources},
+        }
+
     @cached_property
     def _types(self) -> tuple[list[str], NDArray[np.int64]]:
         types: list[str] = []

@@ -58,8 +58,12 @@ class Elmo(nn.Module):
     ) -> None:
         """`initial` are normalised weights, one a layer, with which each mix begins; `layer_norm` as in `ScalarMix`."""
         super().__init__()
-        if outputs < 1:
-            raise BadInput(f"outputs must be 1 or more, not {outputs}")
+        if not hasattr(source, "n_layers"):
+            raise BadInput(f"an Embedder (zh_elmo.load) or a store is due, not {type(source).__name__}")
+        if not isinstance(outputs, int) or outputs < 1:
+            raise BadInput(f"outputs must be a whole number, 1 or more, not {outputs!r}")
+        if not isinstance(dropout, int | float) or not 0 <= dropout < 1:
+            raise BadInput(f"dropout must be at least 0 and below 1, not {dropout!r}")
         self.source, self.width, self.l2_weight = source, source.width, l2
         self.mixes = nn.ModuleList(
             ScalarMix(source.n_layers, initial=initial, layer_norm=layer_norm) for _ in range(outputs)

@@ -254,6 +254,8 @@ def _named(version: Any) -> str:
 
 def load(path: str | Path, *, dtype: Dtype = "float32", cached_words: int = CACHED_WORDS) -> Embedder:
     """The model at `path` as an Embedder. Raises BadInput where there is none, or a damaged one."""
+    if not isinstance(path, str | Path):
+        raise BadInput(f"the path of a model (str or Path) is due, not {type(path).__name__}", usage=True)
     model = load_bilm(path)
     return Embedder(
         model.bilm,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -26,6 +28,7 @@ from zh_elmo.progress import Progress
 HDF5 = (".h5", ".hdf5")
 _COMMIT_EVERY = 20.0  # seconds: what a kill can cost
 _SENTENCES_AT_ONCE = 1000  # lines of an HDF5 file's list of sentences
+_HDF5_MARGIN = 1 << 20  # bytes that closing an HDF5 file may still need
 StoredDtype = Literal["float16", "float32"]
 
 
@@ -99,7 +102,7 @@ class _Work:
                 out, n_layers=embedder.n_layers, width=embedder.width, dtype=dtype,
                 model=embedder.digest, text=embedder.text_digest, facts=facts,
             )  # fmt: skip
-        with store:
+        with _resumable(out), store:
             if store.meta.facts.get("source") != facts["source"]:
                 raise BadInput(f"a store of another file than {self.source}", path=out)
             committed = time.monotonic()
@@ -117,6 +120,7 @@ class _Work:
             file.attrs.update({"format": "zh_elmo vectors", "model": self.embedder.digest, "facts": json.dumps(facts)})
             told = file.create_dataset("sentences", (0,), h5py.string_dtype(), maxshape=(None,), chunks=(1000,))
             for words, vectors in self._vectors(layers, mix):
+                _check_room(out, vectors.nbytes)
                 file[str(self.sentences - 1)] = vectors.astype(dtype)
                 lines_of_words.append(_json(words))
                 if len(lines_of_words) >= _SENTENCES_AT_ONCE:
@@ -152,6 +156,12 @@ class _Work:
                 yield read.words, vectors
 
 
+def _check_room(path: Path, size: int) -> None:
+    """Raise OSError before the disk is full: h5py cannot close a file that it could not write, and crashes."""
+    if shutil.disk_usage(path.parent).free < size + _HDF5_MARGIN:
+        raise OSError(errno.ENOSPC, "no room for more vectors", str(path))
+
+
 def _h5py() -> Any:
     try:
         import h5py
@@ -177,6 +187,17 @@ def _extend(told: Any, lines_of_words: list[str]) -> None:
     told.resize((begin + len(lines_of_words),))
     told[begin:] = np.array(lines_of_words, dtype=object)
     lines_of_words.clear()
+
+
+@contextmanager
+def _resumable(out: Path) -> Iterator[None]:
+    """On a full disk what was committed stays, and the same command goes on from it."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise BadInput("the disk is full; make room and run the same command with --resume", path=out) from None
 
 
 @contextmanager

@@ -63,7 +63,9 @@ def perplexity(
 
 
 def corpus_perplexity(bilm: BiLM, corpus: Corpus, *, limit: int = 0, quiet: bool = False) -> dict[str, float]:
-    """Perplexity on the held-out part of a corpus."""
+    """Perplexity on the held-out part of a corpus. Raises BadInput where nothing is held out."""
+    if not len(corpus.ids("heldout")):
+        raise BadInput("nothing is held out of this corpus; a larger one, or a larger corpus.held_out, has some")
     return perplexity(bilm, corpus.ids("heldout"), corpus.types, limit=limit, quiet=quiet)
 
 

@@ -158,13 +158,16 @@ def _facts(
     per_update = settings.streams.batch * settings.streams.window
     known = bilm.spell(corpus.types).ids.numpy() != UNK
     return {
-        "settings": plain(settings),
+        "settings": {name: table for name, table in plain(settings).items() if name != "corpus"},
         "corpus": {
             "digest": corpus.digest,
             "words": int(corpus.counts.sum()),
             "types": len(corpus.types),
             "known_words": float(corpus.counts[known].sum() / max(corpus.counts.sum(), 1)),
+            "sources": corpus.origin["sources"],
+            "test_sentences_kept_out_of": corpus.origin["kept_out"],
         },
+        "licence": corpus.origin["licence"],
         "parameters": sum(p.numel() for p in bilm.parameters()),
         "steps": fitted.step,
         "words_read": fitted.step * per_update,

@@ -183,7 +183,7 @@ class _Pool:
                 board.said(name, content)
                 continue
             del self.busy[name]
-            seconds = time.monotonic() - began
+            seconds = round(time.monotonic() - began, 2)  # as it is recorded, so that a later run tells the same
             if kind == "done":
                 self._record(job, "done", seconds, content)
                 self.outcome.results[name], self.outcome.seconds[name] = content, seconds

@@ -29,7 +29,16 @@ def predict(folder: str | Path, source: str | Path, *, model: str | Path | None 
     source = existing(source, "file")
     if ".conllu" in source.suffixes:
         return annotator.annotated(conllu.read_iter(source))
-    return annotator.annotated(_from_text(source, annotator.text))
+    return _some(annotator.annotated(_from_text(source, annotator.text)), source)
+
+
+def _some(sentences: Iterator[conllu.Sentence], source: Path) -> Iterator[conllu.Sentence]:
+    """The sentences; raises BadInput where there is none."""
+    number = -1
+    for number, sentence in enumerate(sentences):  # noqa: B007 (looked at behind the loop)
+        yield sentence
+    if number < 0:
+        raise BadInput("no sentence in this file", path=source)
 
 
 class _Annotator:

@@ -130,8 +130,7 @@ def pretrain_bilm(settings: Pretrain, corpus: str, training: str, model: str) ->
     """Pre-train, going on from a checkpoint, and save the model; gives what its card says and the curve of the loss."""
     text, folder = Corpus.open(corpus), Path(training)
     trained = pretrain(settings, text, folder, resume=True)
-    licences = {source["name"]: source.get("licence", "not stated") for source in text.manifest["sources"]}
-    facts = trained.facts | {"recipe": RECIPE, "licence": licences}
+    facts = trained.facts | {"recipe": RECIPE}
     own.save(model, trained.bilm, text=text.manifest["text"], facts=facts)
     shutil.rmtree(folder / "checkpoints", ignore_errors=True)
     entries = [json.loads(line) for line in (folder / "log.jsonl").read_text("utf-8").splitlines()]

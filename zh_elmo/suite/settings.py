@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from zh_elmo.files import BadInput
-from zh_elmo.recipe import Settings
+from zh_elmo.recipe import Count, Settings, Size
 from zh_elmo.suite.static import StaticSettings
 from zh_elmo.text.pipeline import TextSettings
 from zh_elmo.ud.parser import ParserSettings
@@ -17,7 +17,6 @@ from zh_elmo.ud.tagger import TaggerSettings
 
 Arm = Literal["none", "static", "elmo"]
 ARMS: tuple[Arm, ...] = ("none", "static", "elmo")
-Count = Annotated[int, Meta(ge=1)]
 
 
 class DataSettings(Settings):
@@ -67,9 +66,9 @@ class Suite(Settings):
     static: StaticSettings = StaticSettings()
     tagger: TaggerSettings | None = TaggerSettings()
     parser: ParserSettings | None = ParserSettings()
-    elmo_threads: Count = 1  # cores that a job of the arm elmo occupies; more where its jobs come last, alone
-    samples: Count = 2000  # of the bootstrap
-    examples: Annotated[int, Meta(ge=0)] = 6  # sentences shown on the page
+    elmo_threads: Size = 1  # cores that a job of the arm elmo occupies; more where its jobs come last, alone
+    samples: Size = 2000  # of the bootstrap
+    examples: Count = 6  # sentences shown on the page
 
     def __post_init__(self) -> None:
         titles = [Path(name).name for name in self.treebanks]  # what the results call them

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 from zh_elmo.corpus.store import DOCUMENT_END, SENTENCE_END, Corpus
 from zh_elmo.files import BadInput, building, existing, lines, read_json, write_json, write_text
 from zh_elmo.progress import Progress
-from zh_elmo.recipe import Settings, convert, plain
+from zh_elmo.recipe import Amount, Count, Positive, Settings, Size, convert, plain
 from zh_elmo.text.pipeline import Pipeline, TextSettings
 
 _BLOCK = 1 << 20  # ids of a corpus that are looked at together
@@ -22,14 +22,14 @@ _BLOCK = 1 << 20  # ids of a corpus that are looked at together
 class StaticSettings(Settings):
     """`[static]`: skip-gram with negative sampling (Mikolov et al. 2013)."""
 
-    width: int = 100
-    window: int = 5
-    negatives: int = 5
-    epochs: int = 5
-    minimum_count: int = 2  # rarer words have no vector
-    subsample: float = 1e-3
-    learning_rate: float = 0.025
-    seed: int = 1
+    width: Size = 100
+    window: Size = 5
+    negatives: Size = 5
+    epochs: Size = 5
+    minimum_count: Size = 2  # rarer words have no vector
+    subsample: Amount = 1e-3
+    learning_rate: Positive = 0.025
+    seed: Count = 1
 
 
 class StaticVectors:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Annotated
 
 import numpy as np
-from msgspec import Meta
 from numpy.typing import NDArray
 
 from zh_elmo.fit import Plan
-from zh_elmo.recipe import Settings
+from zh_elmo.recipe import Amount, Count, Positive, Settings, Share, Size
 
-Size = Annotated[int, Meta(ge=1)]
-Share = Annotated[float, Meta(ge=0, lt=1)]
 _JITTER = 4.0  # words: sentences whose lengths differ by less may change places
 
 
@@ -21,16 +17,16 @@ class Training(Settings):
     """How long and how fast to train; `[tagger.training]` and `[parser.training]` of a recipe."""
 
     epochs: Size = 8
-    minimum_steps: Annotated[int, Meta(ge=0)] = 400  # updates at the least: a small treebank is seen more often
+    minimum_steps: Count = 400  # updates at the least: a small treebank is seen more often
     batch_words: Size = 400
     evaluations: Size = 8  # on dev, evenly spread; the best state is kept
-    learning_rate: float = 3e-3
+    learning_rate: Positive = 3e-3
     beta1: Share = 0.9
     beta2: Share = 0.99
     warmup: Share = 0.05
-    final: Annotated[float, Meta(ge=0)] = 0.05
-    clip: Annotated[float, Meta(ge=0)] = 5.0
-    save_every: Annotated[int, Meta(ge=0)] = 500
+    final: Amount = 0.05
+    clip: Amount = 5.0
+    save_every: Count = 500
 
     def plan(self, batches: int, seed: int, dev: bool) -> Plan:
         """The plan of a training with so many batches an epoch; without dev sentences the last state is kept."""

@@ -5,15 +5,14 @@ All words of a batch lie in one flat row, [M, width], sentence after sentence: n
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import torch
-from msgspec import Meta
 from torch import Tensor, nn
 
 from zh_elmo.embed.mix import ScalarMix
-from zh_elmo.recipe import Settings
-from zh_elmo.ud.batches import Share, Size, Training
+from zh_elmo.recipe import Amount, Settings, Share, Size
+from zh_elmo.ud.batches import Training
 from zh_elmo.ud.inputs import Batch
 from zh_elmo.ud.lstm import LSTM
 from zh_elmo.ud.vocabulary import Vocabulary
@@ -30,7 +29,7 @@ class EncoderSettings(Settings):
     dropout: Share = 0.33
     vector_dropout: Share = 0.33
     minimum_count: Size = 2  # a rarer training form has no vector of its own
-    word_dropout: Annotated[float, Meta(ge=0)] = 0.25  # alpha of alpha / (alpha + count)
+    word_dropout: Amount = 0.25  # alpha of alpha / (alpha + count)
     training: Training = Training()
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
-from msgspec import Meta
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from zh_elmo.files import BadInput
+from zh_elmo.recipe import Amount, Share, Size
 from zh_elmo.text.pipeline import Pipeline
-from zh_elmo.ud.batches import Share, Size, Training, by_length
+from zh_elmo.ud.batches import Training, by_length
 from zh_elmo.ud.biaffine import Biaffine, Views
 from zh_elmo.ud.conllu import Sentence, check_heads
 from zh_elmo.ud.folder import Contents, vector_shape
@@ -48,7 +48,7 @@ class ParserSettings(EncoderSettings):
     tags: Literal["predicted", "none"] = "predicted"  # UPOS of our tagger as input; gold ones never
     tag_size: Size = 32
     tag_dropout: Share = 0.33  # share of the words of training that lose their tag
-    upos_weight: Annotated[float, Meta(ge=0)] = 0.5  # of a second loss: UPOS from the first LSTM layer; 0: none
+    upos_weight: Amount = 0.5  # of a second loss: UPOS from the first LSTM layer; 0: none
     subtypes: bool = False  # labels with what follows their colon, which CoNLL 2018 does not score
     training: ParserTraining = ParserTraining()
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from msgspec import Meta
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from zh_elmo.recipe import Amount
 from zh_elmo.text.pipeline import Pipeline
 from zh_elmo.ud.batches import by_length
 from zh_elmo.ud.conllu import Sentence
@@ -31,7 +31,7 @@ _LEMMA_IS_FORM = 0.9  # share of training words from which on lemmas are taken t
 class TaggerSettings(EncoderSettings):
     """`[tagger]` of a recipe."""
 
-    others: Annotated[float, Meta(ge=0)] = 0.2  # weight of the losses of XPOS and FEATS; 0: they are not predicted
+    others: Amount = 0.2  # weight of the losses of XPOS and FEATS; 0: they are not predicted
 
 
 class Tags(NamedTuple):
