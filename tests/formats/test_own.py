@@ -202,7 +202,7 @@ def test_tensors_that_do_not_fit(folder, name, tensor, what):
         ({"dtype": "float8"}, "dtype"),
         ({"model": {"celll": 3}}, "unknown key model.celll; did you mean cell"),
         ({"model": {"cell": "10"}}, "Expected `int`, got `str`"),
-        ({"model": {"cell": 0}}, "sizes must be 1 or more"),
+        ({"model": {"cell": 0}}, "Expected `int` >= 1"),
         ({"model": {"cell": 11}}, "layers.0.bias has shape"),
         ({"model": {"cell": 10**17}}, "sizes that no model has|has shape"),
         ({"model": {"layers": 10**9}}, "asks for more layers"),
