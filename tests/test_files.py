@@ -106,7 +106,7 @@ def test_written_files_obey_the_umask(tmp_path):
 
 def test_text_that_utf8_cannot_hold_is_replaced(tmp_path):
     write_text(tmp_path / "a", "甲\ud842乙")
-    assert (tmp_path / "a").read_text("utf-8").replace("\ufffd", "?") in ("甲?乙", "甲???乙")
+    assert (tmp_path / "a").read_text("utf-8") == "甲\ufffd乙"
 
 
 def test_one_line_shows_controls_and_cuts():

@@ -11,6 +11,7 @@ import json
 import lzma
 import os
 import platform
+import re
 import shutil
 import tempfile
 import unicodedata
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any, TypedDict
 
 _BLOCK = 1 << 20
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _DECOMPRESSORS: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
 
 
@@ -232,7 +234,7 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """UTF-8; a lone surrogate, which no UTF-8 file can hold, becomes U+FFFD."""
-    write_bytes(path, text.encode("utf-8", "surrogatepass").decode("utf-8", "replace").encode("utf-8"))
+    write_bytes(path, _SURROGATE.sub("\ufffd", text).encode("utf-8"))
 
 
 def write_json(path: str | os.PathLike[str], content: Any) -> None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from zh_elmo.cli.options import Out, Quiet, Resume, Sets, Threads, command_line, use_threads
-
-if TYPE_CHECKING:
-    pass
 
 
 def pretrain(
