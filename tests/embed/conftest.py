@@ -27,7 +27,7 @@ def new_bilm() -> Callable[..., BiLM]:
             for name, parameter in bilm.named_parameters():
                 if "recurrent" in name:
                     parameter.data.mul_(0.5)
-                elif name == "table.weight":
+                elif name == "tokens.table.weight":
                     parameter.data.normal_()
         return bilm
 

@@ -157,7 +157,7 @@ def test_awkward_words(embedder):
     words = ["\ud800", "a\x00b", "\u200b", "很" * 5000, "😀", " ", "\n"]
     (vectors,) = embedder.embed([words])
     assert np.isfinite(vectors).all()
-    (raw,) = embedder.embed([words], normalise=False)
+    (raw,) = embedder.embed([words], normalize=False)
     assert np.isfinite(raw).all()
     assert np.array_equal(vectors[0], embedder.embed([["\ufffd", *words[1:]]])[0][0])  # a lone surrogate is U+FFFD
 
@@ -176,7 +176,7 @@ def test_tuples_generators_and_arrays_are_sentences_too(embedder):
 def test_words_are_normalised_as_the_corpus_was(embedder):
     traditional, simplified = embedder.embed([["我", "買", "了", "蘋果", "."], ["我", "买", "了", "苹果", "."]])
     assert np.abs(traditional - simplified).max() < 1e-6
-    as_they_stand = embedder.embed([["我", "買", "了", "蘋果", "."]], normalise=False)[0]
+    as_they_stand = embedder.embed([["我", "買", "了", "蘋果", "."]], normalize=False)[0]
     assert np.abs(as_they_stand - simplified).max() > 1e-3
 
 

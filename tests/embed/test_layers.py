@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from zh_elmo.embed.layers import FIRST_WORD, START, STOP, layers_of, unpack
+from zh_elmo.embed.layers import FIRST_WORD, START, STOP, unpack
+from zh_elmo.embed.layers import layers_of as layers_and_states
 
 LENGTHS = (3, 1, 4)
 
@@ -13,6 +14,10 @@ LENGTHS = (3, 1, 4)
 @pytest.fixture(params=[{}, {"layers": 1}, {"layers": 3, "skip": False}, {"cell_clip": 0.5, "projection_clip": 0.5}])
 def exact_bilm(request, new_bilm):
     return new_bilm(**request.param).double().eval()
+
+
+def layers_of(*arguments):
+    return layers_and_states(*arguments)[0]
 
 
 def batch(seed=0):
@@ -74,3 +79,35 @@ def test_reading_in_pieces_is_reading_in_one(exact_bilm, monkeypatch):
     monkeypatch.setattr("zh_elmo.embed.layers._PLACES_AT_ONCE", 6)
     with torch.no_grad():
         assert (layers_of(exact_bilm, table, sentences) - whole).abs().max() < 1e-13
+
+
+def test_marks_stand_around_the_words(exact_bilm):
+    table, sentences = batch()
+    sentences = [*sentences, torch.zeros(0, dtype=torch.int64)]
+    lengths = [*LENGTHS, 0]
+    with torch.no_grad():
+        within, _ = layers_and_states(exact_bilm, table, sentences)
+        around, _ = layers_and_states(exact_bilm, table, sentences, marks=True)
+    inner = [part[:, 1:-1] for part in unpack(around, [length + 2 for length in lengths])]
+    assert (torch.cat(inner, dim=1) - within).abs().max() < 1e-13
+    first = unpack(around, [length + 2 for length in lengths])[0]
+    assert torch.equal(first[0, 0], table[START].repeat(2))
+    assert torch.equal(first[0, -1], table[STOP].repeat(2))
+
+
+def test_states_are_those_behind_the_far_mark_whatever_stands_beside(exact_bilm):
+    """Two sentences one after the other are one sentence with both marks between them."""
+    table, sentences = batch()
+    size = exact_bilm.width // 2
+    with torch.no_grad():
+        _, ends = layers_and_states(exact_bilm, table, sentences, states=exact_bilm.start(3))
+        then, _ = layers_and_states(exact_bilm, table, sentences[::-1], states=ends)
+        for number, (first, second) in enumerate(zip(sentences, sentences[::-1], strict=True)):
+            start, stop = torch.tensor([START]), torch.tensor([STOP])
+            vectors = unpack(then, [len(s) for s in sentences[::-1]])[number][1:]
+            joined = torch.cat([first, stop, start, second])
+            forward = layers_of(exact_bilm, table, [joined])[1:, -len(second) :, :size]
+            assert (vectors[..., :size] - forward).abs().max() < 1e-13
+            joined = torch.cat([second, stop, start, first])
+            backward = layers_of(exact_bilm, table, [joined])[1:, : len(second), size:]
+            assert (vectors[..., size:] - backward).abs().max() < 1e-13

@@ -116,7 +116,9 @@ def test_facts_of_any_kind(bilm, text, tmp_path):
 
 def test_text_that_pipelines_do_not_give(bilm, tmp_path):
     with pytest.raises(ValueError, match="describe"):
-        save(tmp_path / "m", bilm, text={}, facts={})
+        save(tmp_path / "m", bilm, text={"script": "keep"}, facts={})
+    save(tmp_path / "m", bilm, text={}, facts={})  # nobody knows: a model of another program
+    assert open_model(tmp_path / "m").text == {}
 
 
 def test_card(folder, bilm, text, tmp_path):
@@ -179,12 +181,12 @@ def change(folder, **tensors):
 @pytest.mark.parametrize(
     ("name", "tensor", "what"),
     [
-        ("encoder__bias", None, "lacks encoder.bias"),
+        ("tokens__characters__bias", None, "lacks tokens.characters.bias"),
         ("more", torch.zeros(1), "holds unknown more"),
-        ("encoder__bias", torch.zeros(9), r"encoder.bias has shape \[9\]; .* ask for \[8\]"),
-        ("encoder__bias", torch.zeros(8, dtype=torch.float64), "encoder.bias has type F64; expected F32 or F16"),
-        ("encoder__bias", torch.zeros(8, dtype=torch.int32), "encoder.bias has type I32"),
-        ("encoder__bias", torch.full((8,), torch.nan), "encoder.bias holds numbers that are not finite"),
+        ("tokens__characters__bias", torch.zeros(9), r"tokens.characters.bias has shape \[9\]; .* ask for \[8\]"),
+        ("tokens__characters__bias", torch.zeros(8, dtype=torch.float64), "tokens.characters.bias has type F64; expected F32 or F16"),
+        ("tokens__characters__bias", torch.zeros(8, dtype=torch.int32), "tokens.characters.bias has type I32"),
+        ("tokens__characters__bias", torch.full((8,), torch.nan), "tokens.characters.bias holds numbers that are not finite"),
         ("softmax__bias__weight", torch.full((13, 1), torch.inf), "softmax.bias.weight holds numbers that are not"),
     ],
 )

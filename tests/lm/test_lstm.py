@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from zh_elmo.lm.lstm import StackedLSTM
+from zh_elmo.lm.lstm import StackedLSTM, TwoWayLSTM
 
 
 def layer(cell_clip=0.0, projection_clip=0.0, dtype=torch.float64):
@@ -72,3 +72,36 @@ def test_a_reset_makes_a_place_a_beginning():
     out, _ = made(x, made.start(1), keep)
     fresh, _ = made(x[:, 4:], made.start(1))
     assert torch.allclose(out[:, 4:], fresh, atol=1e-14)
+
+
+@pytest.mark.parametrize("direction", [0, 1])
+def test_without_projection_it_is_the_plain_lstm_of_torch(direction):
+    torch.manual_seed(3)
+    ours, theirs = StackedLSTM(size=4, cell=4, projected=False).double(), torch.nn.LSTM(4, 4).double()
+    with torch.no_grad():
+        theirs.weight_ih_l0.copy_(ours.input[direction].T)
+        theirs.weight_hh_l0.copy_(ours.recurrent[direction].T)
+        theirs.bias_ih_l0.copy_(ours.bias[direction, 0])
+        theirs.bias_hh_l0.zero_()
+    x = torch.randn(2, 7, 3, 4, dtype=torch.float64)
+    assert torch.allclose(ours(x, ours.start(3))[0][direction], theirs(x[direction])[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("cell_clip", [0.0, 0.4])
+def test_backward_by_hand_without_projection(cell_clip):
+    torch.manual_seed(3)
+    made = StackedLSTM(size=3, cell=3, projected=False, cell_clip=cell_clip, projection_clip=0.01).double()
+    x = torch.randn(2, 5, 2, 3, dtype=torch.float64, requires_grad=True)
+    state = made.start(2)
+    assert made(x, state)[0].abs().max() > 0.05  # a clip of what is not projected has no effect
+    assert torch.autograd.gradcheck(lambda x, *_: made(x, state)[0], (x, *made.parameters()))
+
+
+def test_two_way_reads_a_row_as_if_it_were_alone():
+    torch.manual_seed(3)
+    made = TwoWayLSTM(size=3, cell=5, layers=2).double()
+    x = torch.randn(2, 6, 3, dtype=torch.float64)
+    together = made(x, torch.tensor([6, 4]))
+    assert together.shape == (2, 6, 6)
+    assert torch.allclose(together[1, :4], made(x[1:, :4])[0], atol=1e-12)
+    assert not torch.allclose(made(x)[1, :4], together[1, :4], atol=1e-3)  # what lies behind is read

@@ -74,7 +74,8 @@ class Elmo(nn.Module):
             if not isinstance(source, Embedder):
                 raise BadInput("only the biLM of an Embedder can learn along, not vectors that are stored")
             self.bilm = copy.deepcopy(source.bilm).requires_grad_(True)
-            self.bilm.softmax.requires_grad_(False)  # has no part in the vectors
+            if self.bilm.softmax is not None:
+                self.bilm.softmax.requires_grad_(False)  # has no part in the vectors
             for module in self.bilm.modules():
                 if isinstance(module, nn.Embedding):
                     module.sparse = False  # a task's optimiser need not know of sparse gradients
@@ -120,5 +121,5 @@ class Elmo(nn.Module):
         full = [i for i, length in enumerate(lengths) if length]
         if full:
             rows = [torch.tensor([distinct[word] for word in forms[i]], device=device) for i in full]
-            padded[:, mask] = layers_of(self.bilm, table, rows)
+            padded[:, mask], _ = layers_of(self.bilm, table, rows)
         return padded, mask

@@ -1,4 +1,4 @@
-"""Words to vectors with a biLM: the same vectors for a sentence whatever stands beside it or came before."""
+"""Words to vectors with a biLM: the same for a sentence whatever stands beside it, or with state as in old programs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -17,12 +18,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from zh_elmo.embed.encodings import Encodings
-from zh_elmo.embed.layers import FIRST_WORD, layers_of, unpack
+from zh_elmo.embed.known import Folding, is_cut
+from zh_elmo.embed.layers import FIRST_WORD, layers_of, two_way_padded, unpack
 from zh_elmo.embed.mix import checked_weights, mix
-from zh_elmo.embed.words import checked
+from zh_elmo.embed.words import check_choice, checked
 from zh_elmo.files import BadInput
 from zh_elmo.formats.digest import digest as digest_of
 from zh_elmo.formats.find import load_bilm
+from zh_elmo.lm.lstm import State
 from zh_elmo.lm.model import BiLM
 from zh_elmo.recipe import convert, plain
 from zh_elmo.text.pipeline import Pipeline, TextSettings, Word
@@ -31,11 +34,23 @@ Vectors = NDArray[Any]  # float32, or float64 where it was asked for
 Mix = Literal["mean"] | Sequence[float]
 Layers = Literal["all"] | int | None
 Dtype = Literal["float32", "float64"]
+Normalize = Literal["model", "auto"] | None
+StateRule = Literal["reset", "carry"]
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
 _ROWS = 512  # sentences that are read side by side at the most
 _WINDOW = 4  # batches' worth of words that are looked at together, so that sentences of like length meet
+_CARRIED = 64  # sentences of a batch in `embed_iter` with carried state: AllenNLP's and ELMoForManyLangs' number
 BATCH_WORDS = 4096
 CACHED_WORDS = 30_000
+
+
+class _How(NamedTuple):
+    """What a call asks for."""
+
+    pick: Callable[[Tensor], Tensor]  # makes of [n_layers, n, width] that which was asked for
+    marks: bool
+    warmup: bool
+    batch_words: int
 
 
 class WordVector(NamedTuple):
@@ -49,8 +64,11 @@ class WordVector(NamedTuple):
 class Embedder:
     """A biLM that gives vectors. `zh_elmo.load(path)` makes one.
 
-    The state is zero before each sentence, which stands between `<s>` and `</s>`. Nothing is learned here, and the
-    biLM must stay as it is: encodings of words are kept from call to call (`cached_words` of them at the most).
+    Each sentence stands between `<s>` and `</s>`. With state="reset" the state is zero before each of them; with
+    state="carry" it goes on as in the programs of old: row i of a batch begins with the state that row i of the batch
+    before it ended with, from call to call, rows that a batch lacks keep theirs, and rows beyond begin with zero.
+    Nothing is learned here, and the biLM must stay as it is: encodings of words are kept from call to call
+    (`cached_words` of them at the most).
     """
 
     def __init__(
@@ -59,6 +77,8 @@ class Embedder:
         text: TextSettings | None = None,
         *,
         dtype: Dtype = "float32",
+        state: StateRule = "reset",
+        normalize: Normalize = "model",
         facts: dict[str, Any] | None = None,
         path: Path | None = None,
         digest: str | None = None,
@@ -66,17 +86,28 @@ class Embedder:
         cached_words: int = CACHED_WORDS,
     ) -> None:
         """`text` says how words are normalised and raw text is segmented, `made_with` by which versions that was done
-        for the model's corpus (`text.Pipeline.describe()`), `path` where the model can be loaded from."""
-        if dtype not in _DTYPES:
-            raise BadInput(f"dtype must be float32 or float64, not {dtype!r}")
+        for the model's corpus (`text.Pipeline.describe()`); None: nobody knows, and words are taken as they are given.
+        normalize="auto" folds words that the model does not know to forms that it does (`embed.known`), None takes all
+        words as they are given. `path`: where the model can be loaded from."""
+        check_choice("dtype", dtype, Dtype)
+        check_choice("state", state, StateRule)
+        check_choice("normalize", normalize, Literal["model", "auto", None])
         fits = all(p.dtype == _DTYPES[dtype] for p in bilm.parameters())
         self.bilm = bilm if fits else copy.deepcopy(bilm).to(_DTYPES[dtype])
-        self.text = text or TextSettings()
-        self.pipeline = Pipeline(self.text)
+        self.text, self.state, self.normalize = text, state, normalize
+        self.pipeline = Pipeline(text or TextSettings())
+        self._forms: Callable[[Sequence[str]], list[str]] = list
+        if normalize == "auto":
+            self._forms = Folding(bilm)
+        elif normalize == "model" and text is not None:
+            self._forms = self.pipeline.gold
         self.dtype, self.facts, self.path = dtype, facts or {}, path
         self.width, self.n_layers = bilm.width, bilm.n_layers
         self.made_with = made_with or {}
         self._digest, self._cached_words = digest, cached_words
+        self._again: dict[str, Any] = {}  # how `load` was called
+        self._told_of_cut = False
+        self._states: list[State] = []
         with self._at_rest():
             self._encodings = Encodings(self.bilm, cached_words)
 
@@ -86,18 +117,33 @@ class Embedder:
         *,
         mix: Mix = "mean",
         layers: Layers = None,
-        normalise: bool = True,
+        normalize: bool = True,
         batch_words: int = BATCH_WORDS,
+        marks: bool = False,
+        warmup: bool = False,
+        batch_size: int | None = None,
     ) -> list[Vectors]:
         """One array a sentence, in the order of the input: [n_words, width], or [n_layers, n_words, width] for
         `layers="all"`; an empty sentence gives [0, width].
 
         mix: "mean" of all layers, or a weight for each, taken as it is (no softmax). layers: "all", or the number of
-        one (0: token encoding; -1: the top); then `mix` is not looked at. normalise=False takes the words as they
-        stand. batch_words: words, padding included, that are read together; no result depends on it.
+        one (0: token encoding; -1: the top); then `mix` is not looked at. normalize=False takes the words as they
+        stand. batch_words: words that are read together; no result depends on it. marks=True: the vectors of `<s>` and
+        `</s>` stand around the words'. warmup=True: every sentence begins with the state that it left itself when it
+        was read once from zero.
+        With state="carry", batch_size is the number of sentences of a batch, in the order of the input (None: all of
+        this call), and warmup=True reads the first batch once before, for nothing but its state (simple_elmo's way).
         Raises BadInput for what is not a list of lists of words, and for wrong weights or layers.
         """
-        return list(self.embed_iter(sentences, mix=mix, layers=layers, normalise=normalise, batch_words=batch_words))
+        if self.state == "carry" and batch_size is None:
+            sentences = list(checked(sentences, empty=self._takes_empty_words()))
+            batch_size = max(1, len(sentences))
+        return list(
+            self.embed_iter(
+                sentences, mix=mix, layers=layers, normalize=normalize, batch_words=batch_words, marks=marks,
+                warmup=warmup, batch_size=batch_size,
+            )
+        )  # fmt: skip
 
     def embed_iter(
         self,
@@ -105,15 +151,33 @@ class Embedder:
         *,
         mix: Mix = "mean",
         layers: Layers = None,
-        normalise: bool = True,
+        normalize: bool = True,
         batch_words: int = BATCH_WORDS,
+        marks: bool = False,
+        warmup: bool = False,
+        batch_size: int | None = None,
     ) -> Iterator[Vectors]:
-        """Like `embed`, lazily and in bounded memory for any number of sentences, without end too."""
-        pick = self._picker(mix, layers)
+        """Like `embed`, lazily and in bounded memory for any number of sentences, without end too; with state="carry"
+        in batches of 64 unless batch_size says otherwise."""
+        how = _How(self._picker(mix, layers), marks, warmup, batch_words)
         if not isinstance(batch_words, int) or batch_words < 1:
             raise BadInput(f"batch_words must be 1 or more, not {batch_words!r}")
-        words = checked(sentences)
-        return self._windows(words, pick, normalise, batch_words)
+        if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
+            raise BadInput(f"batch_size must be 1 or more, not {batch_size!r}")
+        if batch_size is not None and self.state == "reset":
+            raise BadInput('batch_size belongs to state="carry"; with state="reset" no vector depends on batches')
+        words = checked(sentences, empty=self._takes_empty_words())
+        forms = map(self.normalised, words) if normalize else words
+        return self._windows(forms, how) if self.state == "reset" else self._carried(forms, how, batch_size or _CARRIED)
+
+    def reset(self) -> None:
+        """Set the carried state to zero."""
+        self._states = []
+
+    @property
+    def states(self) -> list[State]:
+        """The carried state, one for each LSTM layer: h [2, rows, P] and c [2, rows, C], forward direction first."""
+        return [State(state.h.clone(), state.c.clone()) for state in self._states]
 
     def embed_text(self, raw: str, *, mix: Mix = "mean", layers: Layers = None) -> Iterator[WordVector]:
         """Raw text of any length -> (form, (start, end), vector) of each word, in order.
@@ -142,11 +206,12 @@ class Embedder:
     @property
     def text_digest(self) -> str:
         """Names the normalisation of words, on which vectors depend as well."""
-        return hashlib.sha256(json.dumps(plain(self.text), sort_keys=True).encode()).hexdigest()
+        told = plain(self.text) if self.normalize == "model" else self.normalize
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
     def normalised(self, words: Sequence[str]) -> list[str]:
-        """Words of a sentence as the model's corpus has them; their number stays."""
-        return self.pipeline.gold(words)
+        """Words of a sentence as the model is to see them; their number stays."""
+        return self._forms(words)
 
     def __repr__(self) -> str:
         where = f" from {self.path}" if self.path else ""
@@ -156,10 +221,12 @@ class Embedder:
         return self  # nothing in it changes what it gives
 
     def __reduce__(self) -> tuple[Callable[..., Embedder], tuple[Any, ...]]:
+        options = {
+            "dtype": self.dtype, "state": self.state, "normalize": self.normalize, "cached_words": self._cached_words
+        }  # fmt: skip
         if self.path is not None:
-            return _again, (str(self.path.absolute()), self.dtype, self.digest, self._cached_words)
-        options = {"facts": self.facts, "made_with": self.made_with, "cached_words": self._cached_words}
-        return _rebuilt, (self.bilm, self.text, {"dtype": self.dtype, **options})
+            return _loaded_again, (str(self.path.absolute()), {**options, **self._again}, self.digest)
+        return _rebuilt, (self.bilm, self.text, {**options, "facts": self.facts, "made_with": self.made_with})
 
     # How it is done ---------------------------------------------------------------------------------------------------
 
@@ -178,36 +245,100 @@ class Embedder:
         weights = checked_weights(mixed, self.n_layers)
         return lambda stacked: mix(stacked, weights)
 
-    def _windows(
-        self, sentences: Iterator[list[str]], pick: Callable[[Tensor], Tensor], normalise: bool, batch_words: int
-    ) -> Iterator[Vectors]:
+    def _takes_empty_words(self) -> bool:
+        return self._forms is list
+
+    def _windows(self, sentences: Iterator[list[str]], how: _How) -> Iterator[Vectors]:
         window: list[list[str]] = []
         total = 0
         for sentence in sentences:
-            window.append(self.normalised(sentence) if normalise else sentence)
+            window.append(sentence)
             total += len(sentence) + 1
-            if total >= _WINDOW * batch_words:
-                yield from self._window(window, pick, batch_words)
+            if total >= _WINDOW * how.batch_words:
+                yield from self._window(window, how)
                 window, total = [], 0
-        yield from self._window(window, pick, batch_words)
+        yield from self._window(window, how)
 
-    def _window(self, sentences: list[list[str]], pick: Callable[[Tensor], Tensor], batch_words: int) -> list[Vectors]:
-        """Vectors of some sentences, read in batches of like length, longest first."""
-        distinct = {word: row for row, word in enumerate(dict.fromkeys(w for s in sentences for w in s), FIRST_WORD)}
+    def _window(self, sentences: list[list[str]], how: _How) -> list[Vectors]:
+        """Vectors of some sentences, read in batches of like length, longest first, each from the zero state."""
         found: dict[int, Vectors] = {}
         with self._at_rest():
-            table = self._encodings.table(list(distinct))
-            nothing = pick(table.new_zeros(self.n_layers, 0, self.width)).numpy()
-            order = [i for i in sorted(range(len(sentences)), key=lambda i: -len(sentences[i])) if sentences[i]]
+            table, rows = self._looked_up(sentences)
+            nothing = how.pick(table.new_zeros(self.n_layers, 0, self.width)).numpy()
+            order = sorted(range(len(sentences)), key=lambda i: -len(sentences[i]))
+            order = [i for i in order if sentences[i] or how.marks]
             while order:
-                number = min(max(1, batch_words // (len(sentences[order[0]]) + 1)), _ROWS)
+                number = min(max(1, how.batch_words // (len(sentences[order[0]]) + 1)), _ROWS)
                 batch, order = order[:number], order[number:]
-                rows = [torch.tensor([distinct[word] for word in sentences[i]]) for i in batch]
-                layers = pick(layers_of(self.bilm, table, rows))
-                # copies: a sentence that is kept must not keep its batch in memory
-                vectors = [part.clone().numpy() for part in unpack(layers, [len(r) for r in rows])]
-                found.update(zip(batch, vectors, strict=True))
+                parts = [rows[i] for i in batch]
+                states = layers_of(self.bilm, table, parts, marks=True)[1] if how.warmup else None
+                layers, _ = layers_of(self.bilm, table, parts, states=states or None, marks=how.marks)
+                found.update(zip(batch, self._apart(layers, parts, how), strict=True))
         return [found[i] if i in found else nothing.copy() for i in range(len(sentences))]
+
+    def _carried(self, sentences: Iterator[list[str]], how: _How, batch_size: int) -> Iterator[Vectors]:
+        """Vectors of batches in the order of the input, with the state going on from row to row."""
+        first = how.warmup
+        while batch := list(islice(sentences, batch_size)):
+            with self._at_rest():
+                table, rows = self._looked_up(batch)
+                if self.bilm.settings.lstm == "two-way":
+                    padding = self.bilm.encode(self.bilm.padding())[0]
+                    layers = two_way_padded(self.bilm, table, padding, rows)
+                else:
+                    for _ in range(1 + first):
+                        layers, ends = layers_of(
+                            self.bilm, table, rows, states=self._take_states(len(rows)), marks=how.marks
+                        )
+                        self._put_states(ends)
+                    first = False
+                vectors = self._apart(layers, rows, how)
+            yield from vectors
+
+    def _looked_up(self, sentences: list[list[str]]) -> tuple[Tensor, list[Tensor]]:
+        """A table of encodings, and the rows of it that each sentence is."""
+        distinct = {word: row for row, word in enumerate(dict.fromkeys(w for s in sentences for w in s), FIRST_WORD)}
+        self._tell_of_cut(distinct)
+        table = self._encodings.table(list(distinct))
+        return table, [torch.tensor([distinct[word] for word in s], dtype=torch.int64) for s in sentences]
+
+    def _apart(self, layers: Tensor, rows: list[Tensor], how: _How) -> list[Vectors]:
+        # copies: a sentence that is kept must not keep its batch in memory
+        lengths = [len(row) + 2 * how.marks for row in rows]
+        return [part.clone().numpy() for part in unpack(how.pick(layers), lengths)]
+
+    def _take_states(self, rows: int) -> list[State]:
+        states = self._states or self.bilm.start(0)
+        missing = rows - states[0].h.shape[1]
+        if missing <= 0:
+            return [State(state.h[:, :rows], state.c[:, :rows]) for state in states]
+        zeros = self.bilm.start(missing)
+        return [
+            State(*(torch.cat(pair, dim=1) for pair in zip(*both, strict=True)))
+            for both in zip(states, zeros, strict=True)
+        ]
+
+    def _put_states(self, ends: list[State]) -> None:
+        rows = ends[0].h.shape[1]
+        kept = self._states or self.bilm.start(0)
+        self._states = [
+            State(torch.cat([end.h, old.h[:, rows:]], dim=1), torch.cat([end.c, old.c[:, rows:]], dim=1))
+            for end, old in zip(ends, kept, strict=True)
+        ]
+
+    def _tell_of_cut(self, words: Iterable[str]) -> None:
+        """Say once that words are cut, in models that cut them late enough for nobody to expect it."""
+        characters = self.bilm.settings.characters
+        if self._told_of_cut or not (characters.padded or characters.unit == "byte"):
+            return
+        cut = [word for word in words if is_cut(self.bilm, word)]
+        if cut:
+            self._told_of_cut = True
+            warnings.warn(
+                f"the model reads {characters.maximum} {characters.unit}s of a word at the most; the rest is cut off, "
+                f"here in {len(cut)} words such as {cut[0][:20]!r}",
+                stacklevel=4,
+            )
 
     def _text_vectors(self, raw: str, pick: Callable[[Tensor], Tensor]) -> Iterator[WordVector]:
         waiting: deque[tuple[int, list[Word]]] = deque()  # sentences on their way, and where their line begins
@@ -220,7 +351,9 @@ class Embedder:
                     yield [word.form for word in sentence]
                 start += len(line) + 1
 
-        for vectors in self._windows(forms(), pick, normalise=False, batch_words=BATCH_WORDS):
+        how = _How(pick, marks=False, warmup=False, batch_words=BATCH_WORDS)
+        reading = self._windows(forms(), how) if self.state == "reset" else self._carried(forms(), how, _CARRIED)
+        for vectors in reading:
             start, sentence = waiting.popleft()
             for number, word in enumerate(sentence):
                 yield WordVector(word.form, (start + word.start, start + word.end), vectors[..., number, :])
@@ -252,30 +385,59 @@ def _named(version: Any) -> str:
     return " ".join(map(str, version.values())) if isinstance(version, dict) else str(version)
 
 
-def load(path: str | Path, *, dtype: Dtype = "float32", cached_words: int = CACHED_WORDS) -> Embedder:
-    """The model at `path` as an Embedder. Raises BadInput where there is none, or a damaged one."""
+def load(
+    path: str | Path,
+    *,
+    dtype: Dtype = "float32",
+    state: StateRule = "reset",
+    normalize: Normalize = "model",
+    cached_words: int = CACHED_WORDS,
+    options: str | Path | None = None,
+    weights: str | Path | None = None,
+    vocabulary: str | Path | None = None,
+    embedding: str | Path | None = None,
+) -> Embedder:
+    """The model at `path` as an Embedder: a model of ours, of ELMoForManyLangs, of bilm-tf (weights or training
+    checkpoint), AllenNLP, TensorFlow Hub, or an archive of the NLPL repository, found by looking at the files.
+
+    state: "reset", each sentence from zero; "carry", as those programs do it (see `Embedder`). normalize: "model", as
+    the model's corpus was normalised, which for models of other programs means words as they are given; "auto", words
+    that the model does not know in another width or script that it does (`embed.known`); None, as they are given.
+    `options`, `weights`, `vocabulary` and `embedding` name files of a bilm-tf or AllenNLP model outright, where their
+    folder leaves a choice; with an `embedding` file (and its vocabulary) words are looked up in it.
+    Raises BadInput where there is no model, or a damaged one.
+    """
     if not isinstance(path, str | Path):
         raise BadInput(f"the path of a model (str or Path) is due, not {type(path).__name__}", usage=True)
-    model = load_bilm(path)
-    return Embedder(
+    named = {"options": options, "weights": weights, "vocabulary": vocabulary, "embedding": embedding}
+    files = {what: Path(file) for what, file in named.items() if file is not None}
+    model = load_bilm(path, words=normalize == "auto", files=files)
+    for note in model.notes:
+        warnings.warn(note, stacklevel=2)
+    text = convert(model.text["settings"], TextSettings, model.path / "text.json") if model.text else None
+    embedder = Embedder(
         model.bilm,
-        convert(model.text["settings"], TextSettings, model.path / "text.json"),
+        text,
         dtype=dtype,
+        state=state,
+        normalize=normalize,
         facts=model.facts,
         path=model.path,
         digest=model.digest,
         made_with=model.text,
         cached_words=cached_words,
     )
+    embedder._again = {what: str(file.absolute()) for what, file in files.items()}
+    return embedder
 
 
-def _again(path: str, dtype: Dtype, digest: str, cached_words: int) -> Embedder:
+def _loaded_again(path: str, options: dict[str, Any], digest: str) -> Embedder:
     """An Embedder that was pickled by its path."""
-    embedder = load(path, dtype=dtype, cached_words=cached_words)
+    embedder = load(path, **options)
     if embedder.digest != digest:
         raise BadInput("another model lies here than when the object was pickled", path=path)
     return embedder
 
 
-def _rebuilt(bilm: BiLM, text: TextSettings, options: dict[str, Any]) -> Embedder:
+def _rebuilt(bilm: BiLM, text: TextSettings | None, options: dict[str, Any]) -> Embedder:
     return Embedder(bilm, text, **options)

@@ -8,13 +8,12 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
-from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
+from torch import Tensor
 
 from zh_elmo.files import (
     BadInput,
@@ -29,6 +28,8 @@ from zh_elmo.files import (
 )
 from zh_elmo.formats.card import card
 from zh_elmo.formats.digest import digest
+from zh_elmo.formats.opened import Opened
+from zh_elmo.formats.places import skeleton
 from zh_elmo.lm.model import BiLM
 from zh_elmo.lm.settings import Model
 from zh_elmo.recipe import Settings, convert, plain
@@ -53,17 +54,6 @@ class Config(Settings):
     facts: dict[str, Any]  # how the model was made: data, perplexity, licence, command, versions
 
 
-class OwnModel(NamedTuple):
-    """A model and what is known of it."""
-
-    bilm: BiLM
-    text: dict[str, Any]  # how its corpus was normalised and segmented (`text.Pipeline.describe()`)
-    facts: dict[str, Any]
-    digest: str  # see `formats.digest`
-    dtype: Literal["float32", "float16"]  # of the weights on the disk
-    path: Path
-
-
 # Writing ------------------------------------------------------------------------------------------------------------
 
 
@@ -79,17 +69,17 @@ def save(
 
     In a folder that is there already, a model of ours is replaced and other files stay; where one of the files to be
     written is somebody else's, BadInput. float16 halves the size; vectors then differ by about one part in 3,000.
-    `text` is what `text.Pipeline.describe()` gives. Raises BadInput, too, where weights are not finite, or too large
+    `text` is what `text.Pipeline.describe()` gives; empty where nobody knows how the corpus was treated. Raises BadInput, too, where weights are not finite, or too large
     for float16.
     """
-    if not isinstance(text.get("settings"), dict):
-        raise ValueError("text must be what text.Pipeline.describe() gives")
+    if text and not isinstance(text.get("settings"), dict):
+        raise ValueError("text must be what text.Pipeline.describe() gives, or empty")
     target = Path(folder)
     _refuse_to_overwrite(target)
     facts = json.loads(json.dumps(facts, default=str))  # for people: what JSON does not know, as it reads
     tensors = {name: _stored(name, tensor, dtype) for name, tensor in bilm.state_dict().items()}
     # named by what will be read: the rounded weights
-    rounded = _fill(_skeleton(bilm.settings, bilm.chars, bilm.words), {n: t.float() for n, t in tensors.items()})
+    rounded = _fill(skeleton(bilm.settings, bilm.chars, bilm.words), {n: t.float() for n, t in tensors.items()})
     config = Config(
         format="zh_elmo biLM", version=1, dtype=dtype, digest=digest(rounded), model=bilm.settings, facts=facts
     )
@@ -170,7 +160,7 @@ def _read_entries(path: Path) -> list[str]:
 # Reading ------------------------------------------------------------------------------------------------------------
 
 
-def open_model(folder: str | Path) -> OwnModel:
+def open_model(folder: str | Path) -> Opened:
     """Read a model folder; weights become float32, and the model is in evaluation mode without gradients.
 
     Raises BadInput, naming file and reason, for anything that is missing, damaged or does not fit together.
@@ -181,13 +171,14 @@ def open_model(folder: str | Path) -> OwnModel:
         raise BadInput(f"not a whole model: {', '.join(missing)} missing", path=path)
     config = _read_config(path / CONFIG)
     text = read_json(path / TEXT)
-    if not isinstance(text, dict) or not isinstance(text.get("settings"), dict):
-        raise BadInput('expected an object with "settings"', path=path / TEXT)
+    if not isinstance(text, dict) or (text and not isinstance(text.get("settings"), dict)):
+        raise BadInput('expected an object with "settings", or an empty one', path=path / TEXT)
     bilm = _read_weights(path / WEIGHTS, config, _read_entries(path / CHARS), _read_entries(path / WORDS))
     if digest(bilm) != config.digest:
         raise BadInput("damaged: weights, words or settings are not those that were saved (other digest)", path=path)
     bilm.eval().requires_grad_(False)
-    return OwnModel(bilm, text, config.facts, config.digest, config.dtype, path)
+    files = tuple(path / name for name in NEEDED)
+    return Opened(bilm, "zh_elmo", path, files, text, config.facts, config.dtype, config.digest)
 
 
 def _read_config(path: Path) -> Config:
@@ -209,7 +200,7 @@ def _read_weights(path: Path, config: Config, chars: list[str], words: list[str]
         if config.model.layers + config.model.characters.highways > len(names):
             raise BadInput(f"holds only {len(names)} tensors; {CONFIG} asks for more layers than that", path=path)
         try:
-            bilm = _skeleton(config.model, chars, words)
+            bilm = skeleton(config.model, chars, words)
         except (RuntimeError, OverflowError) as error:
             raise BadInput(f"sizes that no model has ({error})", path=path.parent / CONFIG) from None
         due = bilm.state_dict()
@@ -233,22 +224,6 @@ def _compare(path: Path, found: set[str], due: set[str]) -> None:
         if names:
             shown = ", ".join(sorted(names)[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
             raise BadInput(f"{what} {shown}", path=path)
-
-
-def _skeleton(settings: Model, chars: Sequence[str], words: Sequence[str]) -> BiLM:
-    """A biLM without memory behind its weights; torch's generator is left alone."""
-    with torch.device("meta"), _NoValues():
-        return BiLM(settings, chars, words)
-
-
-class _NoValues(TorchFunctionMode):
-    """Leaves out the drawing of random weights: on the device meta torch imports its compiler for it, which takes
-    seconds."""
-
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if function in (nn.init.normal_, Tensor.normal_):
-            return args[0] if args else kwargs["tensor"]
-        return function(*args, **(kwargs or {}))
 
 
 def _fill(bilm: BiLM, tensors: dict[str, Tensor]) -> BiLM:

@@ -20,18 +20,26 @@ def alphabet(counts: Mapping[str, int], minimum: int) -> list[str]:
 
 
 class Speller:
-    """Words -> ids of characters: begin mark, at most `maximum` characters, end mark, padding."""
+    """Words -> ids of characters, or of the bytes of UTF-8: begin mark, at most `maximum` of them, end mark, padding.
 
-    def __init__(self, chars: Sequence[str], maximum: int) -> None:
+    Bytes are cut where they are cut, inside a character too; a lone surrogate has none.
+    """
+
+    def __init__(self, chars: Sequence[str], settings: Characters) -> None:
         self.ids = {c: i for i, c in enumerate(chars, len(SPECIAL))}
-        self.maximum = maximum
+        self.maximum, self.bytes = settings.maximum, settings.unit == "byte"
 
     def __call__(self, words: Iterable[str]) -> Tensor:
         """[n_words, longest + 2] int64."""
-        get = self.ids.get
-        spelled = [[BEGIN, *(get(c, UNKNOWN) for c in word[: self.maximum]), END] for word in words]
+        spelled = [[BEGIN, *self._inner(word), END] for word in words]
         longest = max(map(len, spelled), default=2)
         return torch.tensor([s + [PAD] * (longest - len(s)) for s in spelled], dtype=torch.int64).view(-1, longest)
+
+    def _inner(self, word: str) -> list[int]:
+        if self.bytes:
+            return [byte + len(SPECIAL) for byte in word.encode("utf-8", "ignore")[: self.maximum]]
+        get = self.ids.get
+        return [get(c, UNKNOWN) for c in word[: self.maximum]]
 
 
 class Highway(nn.Module):
@@ -49,42 +57,56 @@ class Highway(nn.Module):
 
 
 class CharacterEncoder(nn.Module):
-    """Characters [n, L] -> encodings [n, P] (Kim et al. 2016, sections 2.2 and 2.3).
+    """Characters [n, L] -> features [n, F] (Kim et al. 2016, sections 2.2 and 2.3).
 
     The convolution is linear, so it is multiplied once for every distinct character of the batch; a word only adds
-    up the rows of its characters and takes the maximum over the places that lie wholly inside its marks.
+    up the rows of its characters and takes the maximum over places: those that lie wholly inside its marks or, with
+    `settings.padded`, all of the word filled up with padding. There, all places of nothing but padding are the same,
+    so one of them will do, and words need no more padding than the widest filter.
     """
 
-    def __init__(self, settings: Characters, n_chars: int, projection: int) -> None:
+    def __init__(self, settings: Characters, n_chars: int) -> None:
         super().__init__()
-        self.filters = [(width, number) for width, number in settings.filters]
-        total = sum(number for _, number in self.filters)
-        self.embedding = nn.Embedding(n_chars + len(SPECIAL), settings.size, padding_idx=PAD)
+        self.filters = list(settings.filters)
+        self.padded, self.room = settings.padded, settings.maximum + 2
+        self.size = sum(number for _, number in self.filters)
+        self.embedding = nn.Embedding(
+            n_chars + len(SPECIAL), settings.size, padding_idx=None if settings.padded else PAD
+        )
         self.kernels = nn.ParameterList(
             nn.Parameter(torch.empty(settings.size, width * number).normal_(std=(width * settings.size) ** -0.5))
             for width, number in self.filters
         )
-        self.bias = nn.Parameter(torch.zeros(total))
+        self.bias = nn.Parameter(torch.zeros(self.size))
         self.activation = {"relu": torch.relu, "tanh": torch.tanh}[settings.activation]
-        self.highways = nn.ModuleList(Highway(total) for _ in range(settings.highways))
-        self.projection = nn.Linear(total, projection)
+        self.highways = nn.ModuleList(Highway(self.size) for _ in range(settings.highways))
 
     def forward(self, chars: Tensor) -> Tensor:
+        lengths = (chars != PAD).sum(1)
+        if self.padded:
+            widest = max(width for width, _ in self.filters)
+            missing = min(self.room, chars.shape[1] + widest) - chars.shape[1]
+            chars = nn.functional.pad(chars, (0, missing), value=PAD)
         distinct, where = torch.unique(chars, return_inverse=True)
         characters = self.embedding(distinct)
-        lengths = (chars != PAD).sum(1)
         pooled = [
             self._pool(characters @ kernel, where, lengths, width, number)
             for kernel, (width, number) in zip(self.kernels, self.filters, strict=True)
         ]
-        x = self.activation(torch.cat(pooled, dim=1) + self.bias)
+        return self._finish(torch.cat(pooled, dim=1))
+
+    def nothing(self) -> Tensor:
+        """Features [1, F] of a word whose characters, marks and padding all have zero vectors: what bilm-tf computes
+        behind the end of a sentence."""
+        return self._finish(torch.zeros_like(self.bias)[None])
+
+    def _finish(self, pooled: Tensor) -> Tensor:
+        x: Tensor = self.activation(pooled + self.bias)
         for highway in self.highways:
             x = highway(x)
-        encodings: Tensor = self.projection(x)
-        return encodings
+        return x
 
-    @staticmethod
-    def _pool(rows: Tensor, where: Tensor, lengths: Tensor, width: int, number: int) -> Tensor:
+    def _pool(self, rows: Tensor, where: Tensor, lengths: Tensor, width: int, number: int) -> Tensor:
         """Maximum over places of sum_k rows[where[place + k], k]: rows [distinct, width * number] -> [n, number]."""
         longest = where.shape[1]
         if longest < width:  # words shorter than the filter: it sees padding, whose rows are zero
@@ -97,5 +119,7 @@ class CharacterEncoder(nn.Module):
             for k in range(width)
         ]
         summed = torch.stack(taken).sum(0) if width > 1 else taken[0]
-        inside = torch.arange(places, device=where.device) < (lengths - width + 1).clamp(min=1)[:, None]
-        return summed.masked_fill(~inside[..., None], -torch.inf).amax(1)
+        if not self.padded:
+            inside = torch.arange(places, device=where.device) < (lengths - width + 1).clamp(min=1)[:, None]
+            summed = summed.masked_fill(~inside[..., None], -torch.inf)
+        return summed.amax(1)

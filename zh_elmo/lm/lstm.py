@@ -26,19 +26,23 @@ class State(NamedTuple):
 class StackedLSTM(nn.Module):
     """One layer, forward and backward direction: [2, T, B, P] -> [2, T, B, P]."""
 
-    def __init__(self, *, size: int, cell: int, cell_clip: float = 0.0, projection_clip: float = 0.0) -> None:
+    def __init__(
+        self, *, size: int, cell: int, projected: bool = True, cell_clip: float = 0.0, projection_clip: float = 0.0
+    ) -> None:
+        """projected=False: no V, and size = cell; `projection_clip` then has no effect."""
         super().__init__()
         self.input = nn.Parameter(torch.empty(2, size, 4 * cell).normal_(std=size**-0.5))
         self.recurrent = nn.Parameter(torch.empty(2, size, 4 * cell).normal_(std=size**-0.5))
         self.bias = nn.Parameter(torch.zeros(2, 1, 4 * cell))
-        self.projection = nn.Parameter(torch.empty(2, cell, size).normal_(std=cell**-0.5))
-        self.clips = (cell_clip, projection_clip)
+        projection = nn.Parameter(torch.empty(2, cell, size).normal_(std=cell**-0.5)) if projected else None
+        self.register_parameter("projection", projection)
+        self.size, self.cell = size, cell
+        self.clips = (cell_clip, projection_clip if projected else 0.0)
         with torch.no_grad():
             self.bias[:, :, cell : 2 * cell] = 1.0  # remember at first (Jozefowicz et al. 2015, section 2.2)
 
     def start(self, batch: int) -> State:
-        size, cell = self.projection.shape[2], self.projection.shape[1]
-        return State(self.bias.new_zeros(2, batch, size), self.bias.new_zeros(2, batch, cell))
+        return State(self.bias.new_zeros(2, batch, self.size), self.bias.new_zeros(2, batch, self.cell))
 
     def forward(self, x: Tensor, state: State, keep: Tensor | None = None) -> tuple[Tensor, State]:
         """x [2, T, B, P]; keep [2, T, B] is 0 where the state is set to zero before the step, else 1.
@@ -54,16 +58,17 @@ class _Layer(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, x: Tensor, h: Tensor, c: Tensor, keep: Tensor | None,
-        weight: Tensor, recurrent: Tensor, bias: Tensor, projection: Tensor, cell_clip: float, projection_clip: float,
+        weight: Tensor, recurrent: Tensor, bias: Tensor, projection: Tensor | None,
+        cell_clip: float, projection_clip: float,
     ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
         _, steps, batch, size = x.shape
-        cell = projection.shape[1]
+        cell = bias.shape[2] // 4
         # time first: what belongs to one step then lies together
         gates = torch.baddbmm(bias, x.reshape(2, steps * batch, size), weight).view(2, steps, batch, 4 * cell)
         gates = gates.transpose(0, 1).contiguous()
         before_h, before_c = x.new_empty(steps, 2, batch, size), x.new_empty(steps, 2, batch, cell)
         cells, memory = torch.empty_like(before_c), torch.empty_like(before_c)
-        raw = x.new_empty(steps, 2, batch, size)
+        raw = x.new_empty(steps if projection is not None else 0, 2, batch, size)
         out = x.new_empty(2, steps, batch, size)
         for t in range(steps):
             if keep is None:
@@ -80,7 +85,7 @@ class _Layer(torch.autograd.Function):
             if cell_clip:
                 c.clamp_(-cell_clip, cell_clip)
             torch.mul(o, torch.tanh(c), out=memory[t])
-            h = torch.bmm(memory[t], projection, out=raw[t])
+            h = memory[t] if projection is None else torch.bmm(memory[t], projection, out=raw[t])
             if projection_clip:
                 h = h.clamp(-projection_clip, projection_clip)
             out[:, t] = h
@@ -95,9 +100,10 @@ class _Layer(torch.autograd.Function):
         x, keep, gates, before_h, before_c, cells, memory, raw, weight, recurrent, projection = ctx.saved_tensors
         cell_clip, projection_clip = ctx.clips
         _, steps, batch, size = x.shape
-        cell = projection.shape[1]
+        cell = cells.shape[3]
         d_gates, d_h = torch.empty_like(gates), d_out.transpose(0, 1).contiguous()
-        projection_t, recurrent_t = projection.transpose(1, 2), recurrent.transpose(1, 2)
+        projection_t = None if projection is None else projection.transpose(1, 2)
+        recurrent_t = recurrent.transpose(1, 2)
         d_c = torch.zeros_like(cells[0])
         for t in reversed(range(steps)):
             if t + 1 < steps:
@@ -105,7 +111,7 @@ class _Layer(torch.autograd.Function):
                 d_h[t] += back if keep is None else back.mul_(keep[:, t + 1, :, None])
             if projection_clip:
                 d_h[t] *= raw[t].abs() < projection_clip
-            d_memory = torch.bmm(d_h[t], projection_t)
+            d_memory = d_h[t].clone() if projection_t is None else torch.bmm(d_h[t], projection_t)
             i, f, g, o = gates[t].chunk(4, dim=-1)
             d_i, d_f, d_g, d_o = d_gates[t].chunk(4, dim=-1)
             squashed = torch.tanh(cells[t])
@@ -122,7 +128,9 @@ class _Layer(torch.autograd.Function):
         d_x = torch.bmm(flat, weight.transpose(1, 2)).view_as(x) if ctx.needs_input_grad[0] else None
         d_weight = torch.bmm(places.transpose(1, 2), flat)
         d_recurrent = torch.bmm(_by_direction(before_h).transpose(1, 2), flat)
-        d_projection = torch.bmm(_by_direction(memory).transpose(1, 2), _by_direction(d_h))
+        d_projection = None
+        if projection is not None:
+            d_projection = torch.bmm(_by_direction(memory).transpose(1, 2), _by_direction(d_h))
         d_bias = flat.sum(1, keepdim=True)
         return d_x, None, None, None, d_weight, d_recurrent, d_bias, d_projection, None, None
 
@@ -130,3 +138,23 @@ class _Layer(torch.autograd.Function):
 def _by_direction(steps: Tensor) -> Tensor:
     """[T, 2, B, n] -> [2, T * B, n]."""
     return steps.transpose(0, 1).reshape(2, -1, steps.shape[-1])
+
+
+class TwoWayLSTM(nn.Module):
+    """Layers that each read both directions of the one below, and one projection for both halves: ELMoForManyLangs'
+    encoder `lstm`. [B, T, P] -> [B, T, 2 P]."""
+
+    def __init__(self, *, size: int, cell: int, layers: int) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(size, cell, layers, bidirectional=True, batch_first=True)
+        self.projection = nn.Linear(cell, size)
+
+    def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """lengths [B]: words of each row, what lies behind is not read; None: all of it is."""
+        if lengths is None:
+            read, _ = self.lstm(x)
+        else:
+            packed = nn.utils.rnn.pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+            read, _ = nn.utils.rnn.pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
+        halves: Tensor = self.projection(read.unflatten(-1, (2, -1)))
+        return halves.flatten(-2)

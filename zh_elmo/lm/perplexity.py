@@ -102,12 +102,12 @@ def _batch_loss(bilm: BiLM, known: Tensor, ids: Tensor, batch: list[Tensor]) -> 
     inputs, targets = padded[:, :-1], padded[:, 1:]
     tokens = torch.nn.functional.embedding(inputs.clamp(min=0), known)
     outputs, _ = bilm.run(tokens, bilm.start(len(batch)))
-    losses = np.zeros(2)
+    losses, softmax = np.zeros(2), bilm.predictor()
     for way in range(2):
         wanted = targets[way] >= 0
         hidden, goal = outputs[-1][way][wanted], ids[targets[way][wanted]]
         for at in range(0, len(goal), _SOFTMAX_ROWS):
             chosen = goal[at : at + _SOFTMAX_ROWS, None]
-            logs = bilm.softmax.log_probabilities(hidden[at : at + _SOFTMAX_ROWS]).gather(1, chosen)
+            logs = softmax.log_probabilities(hidden[at : at + _SOFTMAX_ROWS]).gather(1, chosen)
             losses[way] -= float(logs.double().sum())
     return losses

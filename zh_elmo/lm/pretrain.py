@@ -70,7 +70,8 @@ def new_bilm(settings: Pretrain, corpus: Corpus) -> BiLM:
     for word, count in zip(corpus.types, counts, strict=False):
         for character in word:
             characters[character] += count
-    chars = alphabet(characters, settings.model.characters.minimum_count)
+    of_characters = settings.model.characters
+    chars = alphabet(characters, of_characters.minimum_count) if of_characters.unit == "character" else []
     n_seen = int((corpus.counts > 0).sum())  # types of the held-out part alone come last, with count 0
     words = corpus.types[: min(n_seen, settings.model.vocabulary - len(SPECIAL_WORDS))]
     torch.manual_seed(settings.training.seed)
@@ -91,7 +92,8 @@ class Pretraining:
         marks = Spelled(torch.nn.functional.pad(marks.chars, (0, max(pad, 0))), marks.ids)
         self.spelled = Spelled(torch.cat([spelled.chars, marks.chars]), torch.cat([spelled.ids, marks.ids]))
         unigram = self._unigram(corpus)
-        bilm.softmax.start_at(unigram)
+        self.softmax = bilm.predictor()
+        self.softmax.start_at(unigram)
         negatives = min(settings.softmax.negatives, len(unigram))
         self.sampler = Sampler(unigram, negatives) if negatives else None
         self.states = bilm.start(settings.streams.batch)
@@ -109,9 +111,9 @@ class Pretraining:
 
     def groups(self) -> list[Group]:
         bilm = self.bilm
-        rows = {"softmax.rows.weight": bilm.softmax.rows.weight, "softmax.bias.weight": bilm.softmax.bias.weight}
-        if bilm.table is not None:
-            rows["table.weight"] = bilm.table.weight
+        rows = {"softmax.rows.weight": self.softmax.rows.weight, "softmax.bias.weight": self.softmax.bias.weight}
+        if bilm.tokens.table is not None:
+            rows["tokens.table.weight"] = bilm.tokens.table.weight
         if self.sampler is None:  # the full softmax: every row has a gradient each time, and it is dense
             rows = {name: p for name, p in rows.items() if not name.startswith("softmax.")}
         dense = {name: p for name, p in bilm.named_parameters() if name not in rows}
@@ -131,10 +133,10 @@ class Pretraining:
         hidden = bilm.dropout(outputs[-1]).flatten(0, 2)
         targets = self.spelled.ids[torch.from_numpy(window.targets.ravel())]
         if self.sampler is None:
-            loss = bilm.softmax.full_loss(hidden, targets)
+            loss = self.softmax.full_loss(hidden, targets)
         else:
             generator = np.random.default_rng([self.settings.training.seed, step])
-            loss = bilm.softmax.sampled_loss(hidden, targets, Sample(self.sampler, targets.numpy(), generator))
+            loss = self.softmax.sampled_loss(hidden, targets, Sample(self.sampler, targets.numpy(), generator))
         return loss, window.inputs[0].size
 
     def evaluate(self) -> dict[str, float]:

@@ -60,7 +60,7 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             raise BadInput(f"layers must be None or the number of one layer, not {self.layers!r}")
         texts = [self._sentences(text, f"X[{number}]") for number, text in enumerate(X)]
         flat = (sentence for sentences in texts for sentence in sentences)
-        vectors = self.embedder_.embed_iter(flat, mix=self.mix, layers=self.layers, normalise=False)
+        vectors = self.embedder_.embed_iter(flat, mix=self.mix, layers=self.layers, normalize=False)
         rows = np.zeros((len(texts), self.embedder_.width), np.float32)
         for row, sentences in zip(rows, texts, strict=True):
             self._pool(islice(vectors, len(sentences)), row)

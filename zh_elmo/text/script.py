@@ -145,6 +145,12 @@ def fold(text: str) -> str:
     return text.translate(tables.folds) if tables.foldable.search(text) else text
 
 
+def to_traditional(text: str) -> str:
+    """Exactly what the library's `s2t` gives: OpenCC's own standard of traditional characters."""
+    converted: str = _to_traditional().convert(text)
+    return converted
+
+
 def package() -> dict[str, str]:
     """Which package brings the module `opencc`: {"package", "version"}."""
     name = _PACKAGES[_kind(_opencc())]
@@ -168,6 +174,11 @@ def _kind(module: Any) -> str:
     if hasattr(module.OpenCC, "set_conversion"):
         return "reimplemented"
     return "pure" if hasattr(module, "_opencc_pure") else "official"
+
+
+@cache
+def _to_traditional() -> Any:
+    return _opencc().OpenCC("s2t")
 
 
 @cache
