@@ -106,7 +106,8 @@ def test_two_way_alone_and_padded(new_bilm):
     padded = Embedder(new_bilm(**made), dtype="float64", state="carry")
     assert gap(padded.embed(FIRST)[2:], alone.embed(FIRST)[2:]) < 1e-12  # the longest has no padding
     assert gap(padded.embed(FIRST)[:1], alone.embed(FIRST)[:1]) > 1e-4
-    assert alone.embed([FIRST[0]], marks=True)[0].shape == (5, alone.width)
+    for embedder in (alone, padded):
+        assert embedder.embed([FIRST[0]], marks=True)[0].shape == (5, alone.width)
 
 
 def test_wrong_use_is_said(resetting, new_bilm):

@@ -184,9 +184,17 @@ def change(folder, **tensors):
         ("tokens__characters__bias", None, "lacks tokens.characters.bias"),
         ("more", torch.zeros(1), "holds unknown more"),
         ("tokens__characters__bias", torch.zeros(9), r"tokens.characters.bias has shape \[9\]; .* ask for \[8\]"),
-        ("tokens__characters__bias", torch.zeros(8, dtype=torch.float64), "tokens.characters.bias has type F64; expected F32 or F16"),
+        (
+            "tokens__characters__bias",
+            torch.zeros(8, dtype=torch.float64),
+            "tokens.characters.bias has type F64; expected F32 or F16",
+        ),
         ("tokens__characters__bias", torch.zeros(8, dtype=torch.int32), "tokens.characters.bias has type I32"),
-        ("tokens__characters__bias", torch.full((8,), torch.nan), "tokens.characters.bias holds numbers that are not finite"),
+        (
+            "tokens__characters__bias",
+            torch.full((8,), torch.nan),
+            "tokens.characters.bias holds numbers that are not finite",
+        ),
         ("softmax__bias__weight", torch.full((13, 1), torch.inf), "softmax.bias.weight holds numbers that are not"),
     ],
 )

@@ -1,10 +1,10 @@
-"""`zh-elmo info`: what a model is and how it was made."""
+"""`zh-elmo info`: what a model is, how it was made, and how much of a text it knows."""
 
 from __future__ import annotations
 
 import json as json_format
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,25 +12,51 @@ from zh_elmo.cli.options import Json
 
 
 def info(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model of any kind: folder, file or archive.")],
+    text: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Say how much of this text the model knows (as `embed` takes it)."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Say what a model is.
 
-    Its sizes, data, treatment of text, perplexity, licence, and how it was made.
+    Which program wrote it, its sizes, what it knows, what lacks, what is assumed; of our own models data, treatment of
+    text, perplexity, licence, and how they were made as well.
 
     \b
-    Example:
+    Examples:
       zh-elmo info run/model
+      zh-elmo info zhs.model --text sentences.txt
     """
-    from zh_elmo.files import read_json
+    from zh_elmo.files import BadInput
     from zh_elmo.formats.card import card
+    from zh_elmo.formats.describe import describe, lines
     from zh_elmo.formats.find import load_bilm
 
-    found = load_bilm(model)
+    try:
+        found = load_bilm(model, softmax=True, words=True)
+    except BadInput:  # most came without a softmax; any other fault is said again
+        found = load_bilm(model, words=True)
+    told = describe(found)
+    if text is not None:
+        told["text"] = _known(model, text)
     if json:
-        facts = {"digest": found.digest, "text": found.text, "facts": found.facts}
-        typer.echo(json_format.dumps(facts, indent=2, ensure_ascii=False))
+        facts = {**told, "digest": found.digest, "text_settings": found.text, "facts": found.facts}
+        typer.echo(json_format.dumps(facts, indent=2, ensure_ascii=False, default=str))
         return
-    dtype = read_json(found.path / "config.json")["dtype"]
-    typer.echo(card(found.bilm, text=found.text, facts=found.facts, dtype=dtype))
+    typer.echo("\n".join(lines(told)))
+    if found.kind == "zh_elmo":
+        typer.echo("\n" + card(found.bilm, text=found.text, facts=found.facts, dtype=found.dtype))
+
+
+def _known(model: Path, text: Path) -> list[str]:
+    """What the model knows of a text, in lines."""
+    from zh_elmo.embed.embedder import load
+    from zh_elmo.embed.known import known, shares
+    from zh_elmo.embed.read import kind_of, sentences
+
+    embedder = load(model, normalize="auto")
+    kind: Any = kind_of(text)
+    as_given = (read.words for read in sentences(text, kind, embedder.pipeline))
+    return [f"{text.name}, taken for {kind}", *shares(known(embedder.bilm, as_given))]

@@ -15,6 +15,7 @@ from typing import Annotated, TextIO
 import typer
 
 from zh_elmo.cli import (
+    convert,
     corpus,
     embed,
     evaluate,
@@ -72,6 +73,7 @@ app.add_typer(corpus.app, name="corpus")
 app.command("pretrain")(pretrain.pretrain)
 app.command("perplexity")(perplexity.perplexity)
 app.command("info")(info.info)
+app.command("convert")(convert.convert)
 app.command("embed")(embed.embed)
 app.command("train")(train.train)
 app.command("predict")(predict.predict)

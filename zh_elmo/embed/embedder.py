@@ -284,7 +284,7 @@ class Embedder:
                 table, rows = self._looked_up(batch)
                 if self.bilm.settings.lstm == "two-way":
                     padding = self.bilm.encode(self.bilm.padding())[0]
-                    layers = two_way_padded(self.bilm, table, padding, rows)
+                    layers = two_way_padded(self.bilm, table, padding, rows, marks=how.marks)
                 else:
                     for _ in range(1 + first):
                         layers, ends = layers_of(

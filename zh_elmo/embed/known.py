@@ -129,3 +129,20 @@ def known(bilm: BiLM, sentences: Iterable[Sequence[str]]) -> Known:
         cut=cut,
         folded=folded,
     )
+
+
+def shares(of: Known) -> list[str]:
+    """The counts in words."""
+
+    def share(part: int, whole: int) -> str:
+        return f"{100 * part / whole:.2f} % of {whole:,}" if whole else "none of 0"
+
+    told = []
+    if of.known_characters is not None:
+        told.append(f"characters known: {share(of.known_characters, of.characters)}")
+    if of.known_words is not None:
+        told.append(f"words known: {share(of.known_words, of.words)}")
+    if of.cut:
+        told.append(f"words cut, so that two may become the same: {share(of.cut, of.words)}")
+    told.append(f'words that normalize="auto" gives a form that the model knows better: {share(of.folded, of.words)}')
+    return told

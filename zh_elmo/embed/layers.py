@@ -102,14 +102,16 @@ def _two_way(bilm: BiLM, table: Tensor, sentences: Sequence[Tensor], marks: bool
     return _shown(bilm.layers[0](table[rows], lengths), sentences, marks)
 
 
-def two_way_padded(bilm: BiLM, table: Tensor, padding: Tensor, sentences: Sequence[Tensor]) -> Tensor:
+def two_way_padded(
+    bilm: BiLM, table: Tensor, padding: Tensor, sentences: Sequence[Tensor], *, marks: bool = False
+) -> Tensor:
     """[1, sum of lengths, 2 P] as ELMoForManyLangs computes them: shorter sentences are filled up with `padding` [P],
     which both directions read, so that the vectors depend on the longest sentence of the batch."""
     longest = max(map(len, sentences)) + 2
     tokens = table[_rows(sentences, longest, table.device)[0].t()]
     lengths = torch.tensor([len(s) + 2 for s in sentences], device=table.device)
     tokens[torch.arange(longest, device=table.device) >= lengths[:, None]] = padding
-    return _shown(bilm.layers[0](tokens), sentences, marks=False)
+    return _shown(bilm.layers[0](tokens), sentences, marks)
 
 
 def _shown(read: Tensor, sentences: Sequence[Tensor], marks: bool) -> Tensor:

@@ -26,6 +26,7 @@ _DISK_MARGIN = 64 << 20
 _MEMBERS = 10_000
 _DEPTH = 16  # folders within folders
 _DIRECTORY = 4 << 20  # bytes of a zip's list of members, and of a tar's header of one member
+_TAIL = 1 << 17  # a zip's last record and its comment, which have half as many bytes
 _XZ_BLOCK = 1 << 16
 _XZ_MEMORY = 256 << 20  # bytes of dictionary; xz -9 takes 64 MB
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -145,7 +146,7 @@ class _Bounded:
     def read(self, size: int = -1) -> bytes:
         if size > _DIRECTORY:
             raise ValueError(f"{size:,} bytes for the list of members")
-        return self._file.read(_DIRECTORY if size < 0 else size)
+        return self._file.read(_TAIL if size < 0 else size)
 
 
 @contextmanager

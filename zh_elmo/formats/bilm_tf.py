@@ -356,7 +356,9 @@ def _compare_layers(stored: Mapping[str, Stored], options: Options, asked_by: st
     highways = count(stored, "CNN_high_{}/W_carry")
     if options.char_cnn is not None and highways > (options.char_cnn.n_highway or 0):
         asks = options.char_cnn.n_highway or 0
-        raise BadInput(f"has {highways} highways, but {asked_by} asks for {asks}: they do not belong together", path=path)
+        raise BadInput(
+            f"has {highways} highways, but {asked_by} asks for {asks}: they do not belong together", path=path
+        )
     if options.lstm.projection_dim < options.lstm.dim and "RNN_0/Cell0/W_P_0" not in stored:
         raise BadInput(f"lacks RNN_0/Cell0/W_P_0, which {asked_by} asks for; it has {shown(stored)}", path=path)
 

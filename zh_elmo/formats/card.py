@@ -38,7 +38,8 @@ def _sizes(bilm: BiLM, dtype: str) -> list[str]:
     total = sum(p.numel() for p in bilm.parameters())
     of_softmax = sum(p.numel() for p in bilm.softmax.parameters()) if bilm.softmax is not None else 0
     return [
-        f"parameters: {total:,}, " + (f"of which the softmax has {of_softmax:,}" if of_softmax else "without a softmax"),
+        f"parameters: {total:,}, "
+        + (f"of which the softmax has {of_softmax:,}" if of_softmax else "without a softmax"),
         f"characters: {len(bilm.chars):,}; words: {len(bilm.words):,}",
         f"layers: {bilm.n_layers} of {bilm.width} numbers a word (0: token encoding, then the LSTM layers)",
         f"weights stored as {dtype}",

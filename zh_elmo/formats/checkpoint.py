@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zh_elmo.files import BadInput, one_line
+from zh_elmo.formats.crc32c import crc32c, masked
 from zh_elmo.formats.stored import Stored, begins, collected, count, damage, map_numbers, plain_file
 
 _MAGIC = bytes.fromhex("57fb808b247547db")
@@ -116,10 +117,9 @@ class _Handle(NamedTuple):
 
 def _table(path: Path) -> Iterator[tuple[bytes, bytes]]:
     """(name, value) of every entry, names in order; raises ValueError for what is damaged."""
-    with open(path, "rb") as stream:
-        raw = stream.read(_INDEX + 1)
-    if len(raw) > _INDEX:
+    if path.stat().st_size > _INDEX:
         raise ValueError(f"more than {_INDEX:,} bytes")
+    raw = path.read_bytes()
     if raw[-8:] != _MAGIC or len(raw) < _FOOTER:
         raise ValueError(f"its last bytes are not those of an index: cut, or {begins(raw[:512])}")
     footer = raw[-_FOOTER:-8]
@@ -148,7 +148,7 @@ def _block(raw: bytes, handle: _Handle) -> Iterator[tuple[bytes, bytes]]:
         raise ValueError("a block that does not lie in the file")
     if raw[end] != 0:
         raise ValueError(f"compressed with {'snappy' if raw[end] == 1 else f'method {raw[end]}'}: not read")
-    if int.from_bytes(raw[end + 1 : end + 5], "little") != _masked(_crc32c(raw[handle.offset : end + 1])):
+    if int.from_bytes(raw[end + 1 : end + 5], "little") != masked(crc32c(raw[handle.offset : end + 1])):
         raise ValueError("a checksum does not fit")
     block = raw[handle.offset : end]
     restarts = int.from_bytes(block[-4:], "little")
@@ -183,28 +183,6 @@ def _varint(content: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, at
     raise ValueError("a number of more than 64 bits")
-
-
-# CRC-32C (Castagnoli), bit by bit once for each byte there is, then byte by byte.
-def _crc_of_byte(value: int) -> int:
-    for _ in range(8):
-        value = (value >> 1) ^ (0x82F63B78 if value & 1 else 0)
-    return value
-
-
-_CRC = [_crc_of_byte(value) for value in range(256)]
-
-
-def _crc32c(content: bytes) -> int:
-    value = 0xFFFFFFFF
-    for byte in content:
-        value = (value >> 8) ^ _CRC[(value ^ byte) & 0xFF]
-    return value ^ 0xFFFFFFFF
-
-
-def _masked(crc: int) -> int:
-    """As stored: turned and shifted, since checksums of data that hold checksums are weak."""
-    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 # Protobuf messages --------------------------------------------------------------------------------------------------

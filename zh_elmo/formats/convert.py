@@ -1,11 +1,9 @@
-"""A model in the files of another program: our own folder, ELMoForManyLangs' folder, bilm-tf's options and HDF5."""
+"""A model in the files of another program: our own folder, ELMoForManyLangs' folder, bilm-tf's HDF5 or checkpoint."""
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -14,17 +12,19 @@ import torch
 
 from zh_elmo.files import BadInput, building, write_json, write_text
 from zh_elmo.formats import bilm_tf, many_langs, own
+from zh_elmo.formats.checkpoint_write import training_names, write_checkpoint
 from zh_elmo.formats.equivalent import for_bilm_tf, for_many_langs
 from zh_elmo.formats.find import load_bilm
-from zh_elmo.formats.places import emptied
+from zh_elmo.formats.places import Place, emptied
 from zh_elmo.lm.model import BiLM
 from zh_elmo.lm.settings import Model
 from zh_elmo.recipe import plain
 
-Format = Literal["own", "elmoformanylangs", "bilm-tf"]
+Format = Literal["own", "elmoformanylangs", "bilm-tf", "checkpoint"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 _SAMPLE = "configuration.json"  # name of the configuration in a folder of ELMoForManyLangs
 _BREAKS = "\t\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"  # where ELMoForManyLangs' reader of dictionaries ends a line
+_NEVER = -1e4  # bias of a word that is not predicted
 _ALLENNLP_BYTES = 50  # a word, marks included: the only number that it takes
 
 
@@ -53,15 +53,21 @@ def convert(
     notes = list(opened.notes)
     if to == "own":
         facts = {**opened.facts, "converted": {"from": opened.kind, "files": [file.name for file in opened.files]}}
-        own.save(folder, opened.bilm, text=opened.text, facts=facts if opened.kind != "zh_elmo" else opened.facts, dtype=dtype)
+        own.save(
+            folder,
+            opened.bilm,
+            text=opened.text,
+            facts=facts if opened.kind != "zh_elmo" else opened.facts,
+            dtype=dtype,
+        )
         return notes
     return [*notes, *save_as(opened.bilm, folder, to, lossy=lossy)]
 
 
-def save_as(bilm: BiLM, folder: str | Path, to: Literal["elmoformanylangs", "bilm-tf"], *, lossy: bool = False) -> list[str]:
+def save_as(bilm: BiLM, folder: str | Path, to: Format, *, lossy: bool = False) -> list[str]:
     """Write a biLM to a new folder in another program's format; returns what a user should hear (see `convert`)."""
     writers: dict[str, Callable[[BiLM, Path, bool], list[str]]] = {
-        "elmoformanylangs": _many_langs, "bilm-tf": _bilm_tf,
+        "elmoformanylangs": _many_langs, "bilm-tf": _bilm_tf, "checkpoint": _checkpoint,
     }  # fmt: skip
     if to not in writers:
         raise BadInput(f"{to} is no format; there are {', '.join(FORMATS)}", usage=True)
@@ -104,7 +110,11 @@ def _many_langs(bilm: BiLM, folder: Path, lossy: bool) -> list[str]:
         if shaped.softmax is not None:
             _pickle(new / many_langs.CLASSIFIER, _classifier(shaped, tables.n_words))
     lost = len(bilm.words) - len(shaped.words)
-    return [f"{lost} words longer than {bilm.settings.characters.maximum} characters lost their own vectors"] if lost else []
+    return (
+        [f"{lost} words longer than {bilm.settings.characters.maximum} characters lost their own vectors"]
+        if lost
+        else []
+    )
 
 
 def _dictionary(texts: Sequence[str], what: str) -> str:
@@ -135,7 +145,8 @@ def _configuration(settings: Model) -> dict[str, Any]:
 
 def _classifier(bilm: BiLM, n_words: int) -> dict[str, Any]:
     softmax = bilm.predictor()
-    rows, bias = np.zeros((n_words, bilm.settings.projection), np.float32), np.zeros((n_words, 1), np.float32)
+    rows = np.zeros((n_words, bilm.settings.projection), np.float32)
+    bias = np.full((n_words, 1), _NEVER, np.float32)  # of `<pad>`, if this model had none
     rows[: len(softmax.rows.weight)] = softmax.rows.weight.float().numpy()
     bias[: len(softmax.bias.weight)] = softmax.bias.weight.float().numpy()
     return {"oov_column": rows[:1].T.copy(), "column_emb.weight": rows, "column_bias.weight": bias}
@@ -150,18 +161,52 @@ def _pickle(path: Path, arrays: dict[str, Any]) -> None:
 
 def _bilm_tf(bilm: BiLM, folder: Path, lossy: bool) -> list[str]:
     shaped = for_bilm_tf(bilm)
-    settings = shaped.settings
-    n_words = len(shaped.words) + 3
-    order = np.array([2, 0, 1, *range(3, n_words)])  # the marks first, as in all vocabularies
-    where = bilm_tf.places(settings, row_before=False, order=order, lines_=n_words, table="softmax/W")
-    arrays = {_as_written(name): array for name, array in emptied(shaped, where)}
+    arrays = {_as_written(name): array for name, array in emptied(shaped, _places(shaped))}
     with building(folder) as new:
-        write_json(new / "options.json", _options(settings))
+        write_json(new / "options.json", _options(shaped.settings))
         _hdf5(new / "weights.hdf5", arrays)
-        if shaped.words:
-            text = "".join(f"{word}\n" for word in (*bilm_tf.MARKS, bilm_tf.UNKNOWN, *shaped.words))
-            write_text(new / "vocab.txt", text)
-    return _who_reads(settings)
+        _vocabulary(new, shaped)
+    return _who_reads(shaped.settings)
+
+
+def _checkpoint(bilm: BiLM, folder: Path, lossy: bool) -> list[str]:
+    shaped = for_bilm_tf(bilm, softmax=True)
+    settings = shaped.settings
+    arrays = {
+        training_names(name, layers=settings.layers): array for name, array in emptied(shaped, _places(shaped))
+    }  # fmt: skip
+    options = _options(settings)
+    if "char_cnn" in options:
+        options["char_cnn"]["n_characters"] = 261  # what training asks for
+    with building(folder) as new:
+        write_json(new / "options.json", {**options, **_TRAINING, "n_tokens_vocab": len(shaped.words) + 3})
+        write_checkpoint(new / _CHECKPOINT, arrays)
+        write_text(new / "checkpoint", f'model_checkpoint_path: "{_CHECKPOINT}"\n')
+        _vocabulary(new, shaped)
+    if settings.softmax:
+        return []
+    return ["without a softmax: zh_elmo reads this checkpoint; bilm-tf's own programs, which ask for one, do not"]
+
+
+_CHECKPOINT = "model.ckpt-0"
+# What bilm-tf's programs want to find in options.json besides the model: the values of its README
+_TRAINING = {
+    "dropout": 0.1, "all_clip_norm_val": 10.0, "n_epochs": 10, "n_train_tokens": 768648884, "batch_size": 128,
+    "unroll_steps": 20, "n_negative_samples_batch": 8192,
+}  # fmt: skip
+
+
+def _places(shaped: BiLM) -> Iterator[Place]:
+    """Where the tensors go, for a vocabulary that begins with the marks, as all of bilm-tf's do."""
+    n_words = len(shaped.words) + 3
+    order = np.array([2, 0, 1, *range(3, n_words)])
+    return bilm_tf.places(shaped.settings, row_before=False, order=order, lines_=n_words, table="softmax/W")
+
+
+def _vocabulary(folder: Path, shaped: BiLM) -> None:
+    if shaped.words:
+        words = (*bilm_tf.MARKS, bilm_tf.UNKNOWN, *shaped.words)
+        write_text(folder / "vocab.txt", "".join(f"{word}\n" for word in words))
 
 
 def _hdf5(path: Path, arrays: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A biLM as another program could hold it: the same vectors, in the shape that its files have; or why that cannot be."""
+"""A biLM as another program could hold it: the same vectors in the shape that its files have, or why that cannot be."""
 
 from __future__ import annotations
 
@@ -48,8 +48,9 @@ def for_many_langs(bilm: BiLM, *, lossy: bool = False) -> BiLM:
     return _built(model, bilm.chars, words, state)
 
 
-def for_bilm_tf(bilm: BiLM) -> BiLM:
-    """In the shape of bilm-tf's HDF5 files, which have no softmax.
+def for_bilm_tf(bilm: BiLM, *, softmax: bool = False) -> BiLM:
+    """In the shape of bilm-tf, with or without the softmax: its HDF5 files have none. A table whose vectors are
+    projected is projected once and for all.
 
     Raises BadInput with the reason for what it cannot hold.
     """
@@ -61,18 +62,23 @@ def for_bilm_tf(bilm: BiLM) -> BiLM:
         raise BadInput("bilm-tf's directions never see each other, this model's do")
     if reads.filters and settings.word_table:
         raise BadInput("bilm-tf has characters or a table of words, this model has both")
-    if settings.word_size:
-        raise BadInput("bilm-tf takes the vectors of its table as they are, this model projects them")
+    softmax = softmax and bilm.softmax is not None
+    needs_words = settings.word_table or softmax
     awkward = [word for word in bilm.words if not word or word != word.strip() or "\n" in word]
-    if settings.word_table and awkward:
+    if needs_words and awkward:
         raise BadInput(f"a vocabulary file of bilm-tf cannot hold the word {awkward[0]!r}")
     taken = [word for word in bilm.words if word in (bilm_tf.UNKNOWN, *bilm_tf.MARKS)]
-    if settings.word_table and taken:
+    if needs_words and taken:
         raise BadInput(f"{', '.join(taken)} are words of this model, but marks to bilm-tf")
     state = _padding_outside(bilm)
-    state = {name: tensor for name, tensor in state.items() if not name.startswith("softmax.")}
-    model = _changed(settings, state, reads, marks=bilm_tf.MARKS, softmax=False)
-    return _built(model, bilm.chars, bilm.words, state)
+    if not softmax:
+        state = {name: tensor for name, tensor in state.items() if not name.startswith("softmax.")}
+    if settings.word_size:
+        weight, bias = state.pop("tokens.projection.weight"), state.pop("tokens.projection.bias")
+        state["tokens.table.weight"] = torch.addmm(bias, state["tokens.table.weight"], weight.t())
+    changes = {"marks": bilm_tf.MARKS, "softmax": softmax, "word_size": 0, "cut_words": False}
+    model = _changed(settings, state, reads, **changes)
+    return _built(model, bilm.chars, bilm.words if needs_words else [], state)
 
 
 def _padding_outside(bilm: BiLM) -> _State:

@@ -194,13 +194,19 @@ def _options_for(weights: Path) -> Path | None:
         return folder / "options.json"
     found = sorted(file for file in folder.glob("*.json") if "options" in file.name.lower())
     if len(found) > 1:
-        same = {file: len(os.path.commonprefix([file.name, weights.name])) for file in found}
+        same = {file: _alike(file.name, weights.name) for file in found}
         best = [file for file in found if same[file] == max(same.values())]
         if len(best) > 1:
             names = ", ".join(file.name for file in found)
             raise BadInput(f"several options files: {names}; name one (options=...)", path=folder, usage=True)
         return best[0]
     return found[0] if found else None
+
+
+def _alike(one: str, other: str) -> int:
+    """Characters at the start that two names share."""
+    pairs = zip(one, other, strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def _state_dict(file: Path, asked: Asked) -> Opened:
@@ -261,8 +267,9 @@ def _value_of(config: object, key: str, depth: int = 0) -> object:
 # What is said -------------------------------------------------------------------------------------------------------
 
 _LOOKED_FOR = (
-    f"a zh_elmo model ({', '.join(own.NEEDED)}); ELMoForManyLangs (encoder.pkl, token_embedder.pkl); bilm-tf or AllenNLP "
-    "(HDF5 weights with options.json, *.index with *.data-*, .th, model.tar.gz); TensorFlow Hub (variables/); an NLPL zip"
+    f"a zh_elmo model ({', '.join(own.NEEDED)}); ELMoForManyLangs (encoder.pkl, token_embedder.pkl); bilm-tf or "
+    "AllenNLP (HDF5 weights with options.json, *.index with *.data-*, .th, model.tar.gz); TensorFlow Hub (variables/); "
+    "an NLPL zip"
 )
 
 

@@ -69,8 +69,8 @@ def save(
 
     In a folder that is there already, a model of ours is replaced and other files stay; where one of the files to be
     written is somebody else's, BadInput. float16 halves the size; vectors then differ by about one part in 3,000.
-    `text` is what `text.Pipeline.describe()` gives; empty where nobody knows how the corpus was treated. Raises BadInput, too, where weights are not finite, or too large
-    for float16.
+    `text` is what `text.Pipeline.describe()` gives; empty where nobody knows how the corpus was treated. Raises
+    BadInput, too, where weights are not finite, or too large for float16.
     """
     if text and not isinstance(text.get("settings"), dict):
         raise ValueError("text must be what text.Pipeline.describe() gives, or empty")

@@ -81,7 +81,8 @@ def torch_highways(source: str, number: int, size: int) -> Iterator[Place]:
 
 
 def torch_lstm(source: str, settings: Model) -> Iterator[Place]:
-    """AllenNLP's `LstmCellWithProjection`, which ELMoForManyLangs took over: gates in our order, a bias on the state."""
+    """AllenNLP's `LstmCellWithProjection`, which ELMoForManyLangs took over: gates in our order, the bias on the state
+    alone."""
     size, cell = settings.projection, settings.cell
     for d, direction in enumerate(("forward", "backward")):
         for number in range(settings.layers):
@@ -110,21 +111,29 @@ def filled(
     `asked_by` names what says how large things are. Raises BadInput for tensors that lack, have other shapes, or hold
     numbers that are not finite.
     """
-    places = list(places)
-    for place in places:
+    compared = []
+    for place in places:  # one by one: there may be a billion of them, of which the first lacks
         _compare(place, stored, asked_by)
+        compared.append(place)
     bilm = skeleton(settings, chars, words)
     tensors = {name: torch.zeros(parameter.shape) for name, parameter in bilm.state_dict().items()}
-    for place in places:
-        found = stored[place.source]
-        blocks = place.load(found.read())
-        for (target, index), block in zip(place.targets, blocks, strict=True):
-            tensors[target].numpy()[index] = block
-            if not torch.isfinite(tensors[target][index]).all():
-                raise BadInput(f"{found.name} holds numbers that are not finite", path=found.path)
+    for place in compared:
+        _fill(tensors, place, stored[place.source])
     bilm.load_state_dict(tensors, assign=True)
     bilm.eval().requires_grad_(False)
     return bilm
+
+
+def _fill(tensors: Mapping[str, Tensor], place: Place, found: Stored) -> None:
+    """Put one tensor where it belongs; what was read is let go before the next one is read."""
+    array = found.read()
+    # lowest and highest tell of any number that is not finite, and no copy is made for it
+    if array.size and not (np.isfinite(array.min()) and np.isfinite(array.max())):
+        raise BadInput(f"{found.name} holds numbers that are not finite", path=found.path)
+    if array.dtype.itemsize > 4 and array.size and abs(array).max() > np.finfo(np.float32).max:
+        raise BadInput(f"{found.name} holds numbers that are too large for float32", path=found.path)
+    for (target, index), block in zip(place.targets, place.load(array), strict=True):
+        tensors[target].numpy()[index] = block
 
 
 def emptied(bilm: BiLM, places: Iterable[Place]) -> Iterator[tuple[str, Array]]:

@@ -21,7 +21,9 @@ class Characters(Settings):
     highways: Count = 1
     unit: Literal["character", "byte"] = "character"  # byte: of UTF-8
     maximum: Size = 10  # characters (or bytes) of a word that are read; the rest is cut off
-    padded: bool = False  # each word is filled up to `maximum`, and the filters see the padding, as in Kim et al.'s code
+    padded: bool = (
+        False  # each word is filled up to `maximum`, and the filters see the padding, as in Kim et al.'s code
+    )
     minimum_count: Size = 3  # a character seen less often in training is the unknown one
 
 
@@ -35,7 +37,9 @@ class Model(Settings):
     characters: Characters = Characters()
     vocabulary: Annotated[int, Meta(ge=4)] = 30_000  # words of softmax and table, three special entries included
     word_table: bool = True  # a vector a word, of size P, is added to what the characters give
-    word_size: Count = 0  # if not 0: the table's vectors have this size and go, before the characters', into the projection
+    word_size: Count = (
+        0  # if not 0: the table's vectors have this size and go, before the characters', into the projection
+    )
     cut_words: bool = False  # the table, too, looks at the first `characters.maximum` characters of a word only
     marks: tuple[str, str] | None = None  # words that stand for the sentence marks where they are met in a text
     project: bool = True  # to P numbers; else P numbers must come from characters or table as they are
