@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import bz2
 import errno
+import gzip
 import lzma
 import os
+import sys
 
 import pytest
+import zstandard
 
 from zh_elmo.files import BadInput, building, explain, lines, one_line, read_json, read_text, write_text, writing
+
+PACKERS = {".xz": lzma.compress, ".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstandard.compress}
 
 
 def test_lines_are_numbered_and_stripped_of_their_ends(tmp_path):
@@ -17,12 +23,9 @@ def test_lines_are_numbered_and_stripped_of_their_ends(tmp_path):
     assert list(lines(path)) == [(1, "甲"), (2, "乙\u2028丙"), (3, ""), (4, "丁")]
 
 
-@pytest.mark.parametrize("suffix", [".txt", ".txt.xz", ".txt.gz", ".txt.bz2"])
+@pytest.mark.parametrize("suffix", [".txt", ".txt.xz", ".txt.gz", ".txt.bz2", ".txt.zst"])
 def test_invalid_utf8_is_named_by_its_byte(tmp_path, suffix):
-    import bz2
-    import gzip
-
-    pack = {".xz": lzma.compress, ".gz": gzip.compress, ".bz2": bz2.compress}.get(suffix[4:], bytes)
+    pack = PACKERS.get(suffix[4:], bytes)
     path = tmp_path / f"a{suffix}"
     path.write_bytes(pack("好\n".encode() + b"ab\xff\n"))
     with pytest.raises(BadInput, match=r":2 \(byte 6\): not UTF-8: bytes ff") as caught:
@@ -40,6 +43,29 @@ def test_truncated_and_foreign_archives_are_said_so(tmp_path):
     path.write_bytes(b"no archive")
     with pytest.raises(BadInput, match="damaged or truncated"):
         list(lines(path))
+
+
+def test_zst_of_several_frames_and_a_cut_one(tmp_path):
+    path = tmp_path / "a.zst"
+    text = "".join(f"{number}\n" for number in range(200_000))
+    path.write_bytes(zstandard.compress(text[:700_000].encode()) + zstandard.compress(text[700_000:].encode()))
+    assert read_text(path) == text
+    for cut in (path.read_bytes()[:-20], path.read_bytes()[:3], b"no archive"):
+        path.write_bytes(cut)
+        with pytest.raises(BadInput, match="damaged or truncated"):
+            read_text(path)
+    path.write_bytes(b"")
+    assert read_text(path) == ""
+    with pytest.raises(BadInput, match="no such file"):
+        read_text(tmp_path / "b.zst")
+
+
+def test_zst_without_its_package(tmp_path, monkeypatch):
+    (tmp_path / "a.zst").write_bytes(b"")
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(BadInput, match=r"pip install 'zh-elmo\[zst\]'") as caught:
+        read_text(tmp_path / "a.zst")
+    assert caught.value.usage
 
 
 def test_missing_file_is_wrong_usage(tmp_path):

@@ -21,9 +21,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, TypedDict
 
+from zh_elmo.zst import open_zst
+
 _BLOCK = 1 << 20
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_DECOMPRESSORS: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+COMPRESSED = (".xz", ".gz", ".bz2", ".zst")
 
 
 class BadInput(Exception):
@@ -84,10 +86,22 @@ def existing(path: str | os.PathLike[str], what: str = "file or folder") -> Path
 
 @contextmanager
 def open_bytes(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open for reading; .xz, .gz and .bz2 are decompressed on the way, and BadInput says where one is damaged."""
-    opener = _DECOMPRESSORS.get(Path(path).suffix.lower(), open)
-    with _reading(path), opener(path, "rb") as stream:
+    """Open for reading; .xz, .gz, .bz2 and .zst are decompressed on the way, and BadInput says where one is damaged."""
+    with _reading(path), _opened(path) as stream:
         yield stream
+
+
+def _opened(path: str | os.PathLike[str]) -> IO[bytes]:
+    openers: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+    suffix = Path(path).suffix.lower()
+    if suffix != ".zst":
+        stream: IO[bytes] = openers.get(suffix, open)(path, "rb")
+        return stream
+    try:
+        return open_zst(path)
+    except ImportError:
+        message = "a .zst file needs the package zstandard: pip install 'zh-elmo[zst]'"
+        raise BadInput(message, path=path, usage=True) from None
 
 
 @contextmanager

@@ -314,6 +314,6 @@ def test_a_folder_of_something_else_is_bad_data(zh_elmo: Command, tmp_path: Path
 
 def test_layers_that_are_none(zh_elmo: Command, tmp_path: Path):
     (tmp_path / "text.txt").write_text(TEXT, "utf-8")
-    ended = zh_elmo("embed", "absent", "text.txt", "--out", "o.h5", "--layers", "top")
+    ended = zh_elmo("embed", "absent", "text.txt", "--out", "o.h5", "--layers", "upper")
     assert ended.code == 2
-    assert "--layers top" in ended.line
+    assert "--layers upper" in ended.line

@@ -88,8 +88,9 @@ def test_counts():
     ]
     assert known(model("", unit="byte"), sentences)[1:4] == (None, 9, None)
     assert shares(known(model("a"), [])) == [
-        "characters known: none of 0", 'words that normalize="auto" gives a form that the model knows better: none of 0',
-    ]  # fmt: skip
+        "characters known: none of 0",
+        'words that normalize="auto" gives a form that the model knows better: none of 0',
+    ]
 
 
 def test_a_cut_word_is_warned_of_once():

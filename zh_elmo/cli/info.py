@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json as json_format
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from zh_elmo.cli.options import Json
+
+if TYPE_CHECKING:
+    from zh_elmo.formats.opened import Opened
 
 
 def info(
@@ -40,7 +43,7 @@ def info(
         found = load_bilm(model, words=True)
     told = describe(found)
     if text is not None:
-        told["text"] = _known(model, text)
+        told["text"] = _known(found, text)
     if json:
         facts = {**told, "digest": found.digest, "text_settings": found.text, "facts": found.facts}
         typer.echo(json_format.dumps(facts, indent=2, ensure_ascii=False, default=str))
@@ -50,13 +53,14 @@ def info(
         typer.echo("\n" + card(found.bilm, text=found.text, facts=found.facts, dtype=found.dtype))
 
 
-def _known(model: Path, text: Path) -> list[str]:
+def _known(opened: Opened, text: Path) -> list[str]:
     """What the model knows of a text, in lines."""
-    from zh_elmo.embed.embedder import load
+    from zh_elmo.embed.embedder import of_opened
     from zh_elmo.embed.known import known, shares
     from zh_elmo.embed.read import kind_of, sentences
 
-    embedder = load(model, normalize="auto")
-    kind: Any = kind_of(text)
-    as_given = (read.words for read in sentences(text, kind, embedder.pipeline))
-    return [f"{text.name}, taken for {kind}", *shares(known(embedder.bilm, as_given))]
+    embedder = of_opened(opened)
+    kind = kind_of(text)
+    words = (read.words for read in sentences(text, kind, embedder.cut))
+    as_seen = words if kind == "text" else map(embedder.normalised, words)
+    return [f"{text.name}, taken for {kind}", *shares(known(opened.bilm, as_seen))]

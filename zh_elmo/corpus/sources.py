@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zh_elmo import data
-from zh_elmo.files import BadInput, existing, lines, open_bytes, sha256
+from zh_elmo.files import COMPRESSED, BadInput, existing, lines, open_bytes, sha256
 
-TEXT_SUFFIXES = (".txt", ".txt.xz", ".txt.gz", ".txt.bz2")
+TEXT_SUFFIXES = (".txt", *(f".txt{suffix}" for suffix in COMPRESSED))
 _BLOCK = 1 << 22
 _PFR_GROUP = re.compile(r"(?<!\S)\[+(?=[^\s/])")
 _PFR_TAG = re.compile(r"(?<=\S)/[A-Za-z]+(?:\][A-Za-z]+)*(?:\s+|$)")

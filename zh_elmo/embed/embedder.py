@@ -25,6 +25,7 @@ from zh_elmo.embed.words import check_choice, checked
 from zh_elmo.files import BadInput
 from zh_elmo.formats.digest import digest as digest_of
 from zh_elmo.formats.find import load_bilm
+from zh_elmo.formats.opened import Opened
 from zh_elmo.lm.lstm import State
 from zh_elmo.lm.model import BiLM
 from zh_elmo.recipe import convert, plain
@@ -182,9 +183,9 @@ class Embedder:
     def embed_text(self, raw: str, *, mix: Mix = "mean", layers: Layers = None) -> Iterator[WordVector]:
         """Raw text of any length -> (form, (start, end), vector) of each word, in order.
 
-        The text is normalised and split into sentences and words as the model's own corpus was; raw[start:end] is what
-        the word was made of. vector: [width], or [n_layers, width] for `layers="all"`. Warns where another version of
-        the segmenter or of the conversion is installed than the corpus was made with.
+        The text is normalised and split into sentences and words as the model's own corpus was (see `cut`);
+        raw[start:end] is what the word was made of. vector: [width], or [n_layers, width] for `layers="all"`. Warns
+        where another version of the segmenter or of the conversion is installed than the corpus was made with.
         """
         if not isinstance(raw, str):
             raise BadInput(f"raw text (str) is due, not {type(raw).__name__}; for lists of words there is embed")
@@ -212,6 +213,20 @@ class Embedder:
     def normalised(self, words: Sequence[str]) -> list[str]:
         """Words of a sentence as the model is to see them; their number stays."""
         return self._forms(words)
+
+    def cut(self, raw: str) -> list[list[Word]]:
+        """Raw text as sentences of words with their places: cut as the model's corpus was, or by default settings where
+        nobody knows how; the forms are as the model is to see them."""
+        cut = self.pipeline.sentences(raw)
+        if self._forms == self.pipeline.gold:
+            return cut  # so they are already
+        return [
+            [
+                word._replace(form=form)
+                for word, form in zip(sentence, self._forms([raw[w.start : w.end] for w in sentence]), strict=True)
+            ]
+            for sentence in cut
+        ]
 
     def __repr__(self) -> str:
         where = f" from {self.path}" if self.path else ""
@@ -346,7 +361,7 @@ class Embedder:
         def forms() -> Iterator[list[str]]:
             start = 0
             for line in raw.split("\n"):  # a line feed always ends a sentence
-                for sentence in self.pipeline.sentences(line):
+                for sentence in self.cut(line):
                     waiting.append((start, sentence))
                     yield [word.form for word in sentence]
                 start += len(line) + 1
@@ -414,10 +429,23 @@ def load(
     model = load_bilm(path, words=normalize == "auto", files=files)
     for note in model.notes:
         warnings.warn(note, stacklevel=2)
-    text = convert(model.text["settings"], TextSettings, model.path / "text.json") if model.text else None
-    embedder = Embedder(
+    embedder = of_opened(model, dtype=dtype, state=state, normalize=normalize, cached_words=cached_words)
+    embedder._again = {what: str(file.absolute()) for what, file in files.items()}
+    return embedder
+
+
+def of_opened(
+    model: Opened,
+    *,
+    dtype: Dtype = "float32",
+    state: StateRule = "reset",
+    normalize: Normalize = "model",
+    cached_words: int = CACHED_WORDS,
+) -> Embedder:
+    """A model that was opened already (`formats.find.load_bilm`) as an Embedder; see `load`."""
+    return Embedder(
         model.bilm,
-        text,
+        convert(model.text["settings"], TextSettings, model.path / "text.json") if model.text else None,
         dtype=dtype,
         state=state,
         normalize=normalize,
@@ -427,8 +455,6 @@ def load(
         made_with=model.text,
         cached_words=cached_words,
     )
-    embedder._again = {what: str(file.absolute()) for what, file in files.items()}
-    return embedder
 
 
 def _loaded_again(path: str, options: dict[str, Any], digest: str) -> Embedder:

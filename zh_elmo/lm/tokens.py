@@ -23,6 +23,7 @@ class TokenEncoder(nn.Module):
         self.characters = CharacterEncoder(settings.characters, n_chars) if cares else None
         self.joined = settings.word_size > 0
         features = settings.word_size + (self.characters.size if self.characters is not None else 0)
+        self.projection = nn.Linear(features, settings.projection) if features and settings.project else None
         self.table: nn.Embedding | None = None
         if settings.word_table:
             added = cares and not self.joined
@@ -30,7 +31,6 @@ class TokenEncoder(nn.Module):
             self.table = nn.Embedding(n_words, size, padding_idx=unknown if added else None, sparse=True)
             if added:
                 nn.init.zeros_(self.table.weight)  # at first a word is what its characters say
-        self.projection = nn.Linear(features, settings.projection) if features and settings.project else None
 
     def forward(self, chars: Tensor, ids: Tensor) -> Tensor:
         found = [] if self.characters is None else [self.characters(chars)]

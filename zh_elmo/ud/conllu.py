@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from zh_elmo.files import BadInput, lines, writing
+from zh_elmo.files import COMPRESSED, BadInput, lines, writing
 
 COLUMNS: Final = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 NO_HEAD: Final = -1  # what `Word.head` is where the HEAD column is `_`
@@ -368,7 +368,7 @@ def dumps(sentences: Iterable[Sentence]) -> str:
 
 def write(path: PathLike, sentences: Iterable[Sentence]) -> None:
     """Write a file atomically, one sentence at a time; raises BadInput like `dumps`, and then writes nothing."""
-    if Path(path).suffix.lower() in (".xz", ".gz", ".bz2"):
+    if Path(path).suffix.lower() in COMPRESSED:
         raise BadInput("CoNLL-U is written plain; give a name without a compression suffix", path=path, usage=True)
     with writing(path) as stream:
         for number, sentence in enumerate(sentences, 1):
