@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from zh_elmo.files import BadInput, one_line
 from zh_elmo.formats.crc32c import crc32c, masked
-from zh_elmo.formats.stored import Stored, begins, collected, count, damage, map_numbers, plain_file
+from zh_elmo.formats.stored import Stored, begins, collected, count, damage, from_bfloat16, map_numbers, plain_file
 
 _MAGIC = bytes.fromhex("57fb808b247547db")
 _FOOTER = 48
 _INDEX = 8 << 20  # bytes of an index; a large model has some ten thousand
 _NAMES, _NAME = 100_000, 1024  # variables, and bytes of a name
 _SHARDS = 10_000
-_BFLOAT16 = 14  # numpy has none: read as float32, which holds every value
+_BFLOAT16 = 14
 _TYPES = {
     1: "<f4", 2: "<f8", 3: "<i4", 4: "u1", 5: "<i2", 6: "i1", 9: "<i8", 10: "?", _BFLOAT16: "<u2", 17: "<u2", 19: "<f2",
     22: "<u4", 23: "<u8",
@@ -80,7 +80,7 @@ def _stored(name: bytes, value: bytes, data: _Data, index: Path) -> Stored | Non
 
 def _fetched(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int, wide: bool) -> NDArray[Any]:
     numbers = map_numbers(path, dtype, shape, offset)
-    return (numbers.astype("<u4") << 16).view("<f4") if wide else numbers
+    return from_bfloat16(numbers) if wide else numbers
 
 
 def _sliced(name: str, index: Path) -> NDArray[Any]:

@@ -48,7 +48,8 @@ def load_bilm(
     `embed.embedder.load`).
     Raises BadInput for what is no model, naming what was looked for and what was found.
     """
-    place, files = existing(path, "model"), files or {}
+    where = "model; give the path of a folder, file or archive on this machine: nothing is downloaded"
+    place, files = existing(path, where), files or {}
     for file in files.values():
         existing(file, "file")
     asked = Asked(softmax, words, **files)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from zh_elmo.files import BadInput, one_line
 from zh_elmo.formats.archive import is_zip, open_zip
 from zh_elmo.formats.program import BFLOAT16, STORAGES, Program, Storage, Tensor, Unwanted
-from zh_elmo.formats.stored import Stored, begins, collected, damage, map_numbers, plain_file
+from zh_elmo.formats.stored import Stored, begins, collected, damage, from_bfloat16, map_numbers, plain_file
 
 _PROGRAM = 32 << 20  # bytes of a pickle program; a model has some ten thousand
 _MAGIC, _PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
@@ -83,7 +83,7 @@ def _fetched(path: Path, kind: np.dtype[Any], tensor: Tensor, offset: int, wide:
     numbers = map_numbers(path, kind, (reach,), offset)
     strides = [stride * kind.itemsize for stride in tensor.strides]
     view = as_strided(numbers, shape, strides, writeable=False)
-    return (view.astype("<u4") << 16).view("<f4") if wide else view
+    return from_bfloat16(view) if wide else view
 
 
 def _named(content: object, path: Path) -> Iterator[tuple[str, Tensor]]:

@@ -19,7 +19,7 @@ from zh_elmo.formats.stored import count
 
 _INSTRUCTIONS = 1_000_000
 
-BFLOAT16 = "BFloat16Storage"  # numpy has none: read as float32, which holds every value
+BFLOAT16 = "BFloat16Storage"
 STORAGES = {
     "FloatStorage": "<f4", "DoubleStorage": "<f8", "HalfStorage": "<f2", BFLOAT16: "<u2", "LongStorage": "<i8",
     "IntStorage": "<i4", "ShortStorage": "<i2", "CharStorage": "i1", "ByteStorage": "u1", "BoolStorage": "?",
@@ -127,13 +127,9 @@ def _storage(saved: object) -> tuple[Storage, Storage]:
     if not isinstance(saved, tuple) or len(saved) not in (5, 6) or saved[0] != "storage":
         raise ValueError("a reference to something other than a storage")
     _, kind, key, _, size, *view = saved
-    if (
-        not isinstance(kind, _Name)
-        or kind.name not in STORAGES
-        or not isinstance(key, str)
-        or type(size) is not int
-        or size < 0
-    ):
+    if not (isinstance(kind, _Name) and kind.name in STORAGES and isinstance(key, str)):
+        raise ValueError("a storage that is not described as torch does")
+    if type(size) is not int or size < 0:
         raise ValueError("a storage that is not described as torch does")
     whole = Storage(key, kind.name, size)
     if not view or view[0] is None:
@@ -147,8 +143,10 @@ def _storage(saved: object) -> tuple[Storage, Storage]:
 # The pickle program -------------------------------------------------------------------------------------------------
 
 _CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
-_LITERALS = {"BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE", "BINSTRING",
-             "SHORT_BINSTRING"}  # fmt: skip
+_LITERALS = {
+    "BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE", "BINSTRING",
+    "SHORT_BINSTRING",
+}  # fmt: skip
 _WITHOUT_ARGUMENT = {
     *_CONSTANTS, "STOP", "MARK", "MEMOIZE", "STACK_GLOBAL", "REDUCE", "BUILD", "BINPERSID", "EMPTY_DICT", "EMPTY_LIST",
     "EMPTY_TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "TUPLE", "SETITEM", "SETITEMS", "APPEND", "APPENDS",

@@ -120,6 +120,11 @@ def map_numbers(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], offset
     return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=shape)
 
 
+def from_bfloat16(bits: NDArray[Any]) -> NDArray[Any]:
+    """[*shape] of uint16 -> float32, which holds every such value; numpy has no type for them."""
+    return (bits.astype("<u4") << 16).view("<f4")
+
+
 def collected(tensors: Iterable[Stored], path: Path, size: int, *, most: float) -> dict[str, Stored]:
     """The tensors by name, if all of them together take at most `most` times the `size` bytes that the file has.
 
