@@ -65,7 +65,7 @@ class ElmoEmbedder:
 
     def embed_batch(self, batch: Sequence[Sequence[str]]) -> list[Vectors]:
         """[n_layers, n_words, width] of each sentence, without padding, in the order of the input."""
-        if self._embedder.state == "carry" and len(batch) == 1 and not len(batch[0]):
+        if self._embedder.state == "carry" and batch in ([[]], [()]):
             return [np.zeros((self._embedder.n_layers, 0, self._embedder.width), np.float32)]  # moves no state there
         return self._embedder.embed(batch, layers="all")
 
@@ -161,7 +161,7 @@ def _opened(options_file: str | Path | None, weight_file: str | Path | None, sta
     if options_file is None:
         message = "which model? AllenNLP's own default is gone: give options_file and weight_file, or a model's folder"
         raise BadInput(message, usage=True)
-    if Path(options_file).suffix == ".json" and Path(options_file).is_file():
+    if isinstance(options_file, str | Path) and Path(options_file).suffix == ".json" and Path(options_file).is_file():
         raise BadInput("options alone are no model: give weight_file, too", path=options_file, usage=True)
     return load(options_file, state=state)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from zh_elmo.embed.embedder import Embedder, StateRule
-from zh_elmo.embed.layers import FIRST_WORD, layers_of
+from zh_elmo.embed.layers import FIRST_WORD, first_rows, layers_of, put_rows
 from zh_elmo.embed.words import check_choice, checked
 from zh_elmo.files import BadInput
 from zh_elmo.formats import allennlp
@@ -66,8 +66,8 @@ class ElmoBiLm(nn.Module):
         self.num_layers, self.state = self.bilm.n_layers, state
         self._pipeline = embedder.pipeline if embedder.text is not None else None
         settings = self.bilm.settings
-        self._bytes = bool(settings.characters.filters) and settings.characters.unit == "byte"
-        self._by_id = self._bytes and not settings.word_table and self._pipeline is None
+        reads_bytes = bool(settings.characters.filters) and settings.characters.unit == "byte"
+        self._by_id = reads_bytes and not settings.word_table and self._pipeline is None
         self._states: list[State] = []
         self._word_embedding: nn.Embedding | None = None
         if vocab_to_cache:
@@ -117,29 +117,13 @@ class ElmoBiLm(nn.Module):
         """[n_layers, sum of (lengths + 2), width], and the state goes on where it is carried."""
         if self.state == "reset":
             return layers_of(self.bilm, table, sentences, marks=True)[0]
-        before = self._begin(len(sentences))
+        before = first_rows(self.bilm, self._states, len(sentences))
         with torch.no_grad():  # where gradients are on, padding is read too, and the states at the end are of no use
             layers, after = layers_of(self.bilm, table, sentences, states=before, marks=True)
         if torch.is_grad_enabled():
             layers, _ = layers_of(self.bilm, table, sentences, states=before, marks=True)
-        self._keep(after)
+        self._states = put_rows(self._states, after)
         return layers
-
-    def _begin(self, rows: int) -> list[State]:
-        """The state of so many rows; rows that no batch had yet begin with zero."""
-        states = self.bilm.start(rows)
-        for state, kept in zip(states, self._states, strict=False):
-            for new, old in zip(state, kept, strict=True):
-                new[:, : old.shape[1]] = old[:, :rows]
-        return states
-
-    def _keep(self, after: Sequence[State]) -> None:
-        """Rows that this batch lacked keep theirs."""
-        before = self._states or self.bilm.start(0)
-        self._states = [
-            State(*(torch.cat([new, old[:, new.shape[1] :].to(new)], dim=1) for new, old in zip(*pair, strict=True)))
-            for pair in zip(after, before, strict=True)
-        ]
 
     # Ids --------------------------------------------------------------------------------------------------------------
 

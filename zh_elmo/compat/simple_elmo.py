@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -149,8 +149,8 @@ class ElmoModel:
     def _texts(self, texts: Texts) -> list[list[str]]:
         """Texts as lists of words, whichever way they came."""
         self._loaded()
-        if isinstance(texts, str | bytes):
-            raise BadInput("a list of texts is due, not one string")
+        if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+            raise BadInput(f"a list of texts is due, not one {type(texts).__name__}")
         given = [text.split() if isinstance(text, str) else text for text in texts]
         return list(checked(given, empty=True))
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from zh_elmo.embed.encodings import Encodings
 from zh_elmo.embed.known import Folding, is_cut
-from zh_elmo.embed.layers import FIRST_WORD, layers_of, two_way_padded, unpack
+from zh_elmo.embed.layers import FIRST_WORD, first_rows, layers_of, put_rows, two_way_padded, unpack
 from zh_elmo.embed.mix import checked_weights, mix
 from zh_elmo.embed.words import check_choice, checked
 from zh_elmo.files import BadInput
@@ -302,10 +302,9 @@ class Embedder:
                     layers = two_way_padded(self.bilm, table, padding, rows, marks=how.marks)
                 else:
                     for _ in range(1 + first):
-                        layers, ends = layers_of(
-                            self.bilm, table, rows, states=self._take_states(len(rows)), marks=how.marks
-                        )
-                        self._put_states(ends)
+                        states = first_rows(self.bilm, self._states, len(rows))
+                        layers, ends = layers_of(self.bilm, table, rows, states=states, marks=how.marks)
+                        self._states = put_rows(self._states, ends)
                     first = False
                 vectors = self._apart(layers, rows, how)
             yield from vectors
@@ -321,25 +320,6 @@ class Embedder:
         # copies: a sentence that is kept must not keep its batch in memory
         lengths = [len(row) + 2 * how.marks for row in rows]
         return [part.clone().numpy() for part in unpack(how.pick(layers), lengths)]
-
-    def _take_states(self, rows: int) -> list[State]:
-        states = self._states or self.bilm.start(0)
-        missing = rows - states[0].h.shape[1]
-        if missing <= 0:
-            return [State(state.h[:, :rows], state.c[:, :rows]) for state in states]
-        zeros = self.bilm.start(missing)
-        return [
-            State(*(torch.cat(pair, dim=1) for pair in zip(*both, strict=True)))
-            for both in zip(states, zeros, strict=True)
-        ]
-
-    def _put_states(self, ends: list[State]) -> None:
-        rows = ends[0].h.shape[1]
-        kept = self._states or self.bilm.start(0)
-        self._states = [
-            State(torch.cat([end.h, old.h[:, rows:]], dim=1), torch.cat([end.c, old.c[:, rows:]], dim=1))
-            for end, old in zip(ends, kept, strict=True)
-        ]
 
     def _tell_of_cut(self, words: Iterable[str]) -> None:
         """Say once that words are cut, in models that cut them late enough for nobody to expect it."""

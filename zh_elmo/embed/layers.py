@@ -120,6 +120,27 @@ def _shown(read: Tensor, sentences: Sequence[Tensor], marks: bool) -> Tensor:
     return torch.cat([row[around : len(s) + 2 - around] for row, s in zip(read, sentences, strict=True)])[None]
 
 
+def first_rows(bilm: BiLM, carried: Sequence[State], number: int) -> list[State]:
+    """The state of the first `number` rows of a batch; those that were never there before are zero."""
+    known = carried or bilm.start(0)
+    missing = number - known[0].h.shape[1]
+    zeros = bilm.start(max(missing, 0))
+    return [
+        State(*(torch.cat([there[:, :number], new.to(there)], dim=1) for there, new in zip(*pair, strict=True)))
+        for pair in zip(known, zeros, strict=True)
+    ]
+
+
+def put_rows(carried: Sequence[State], ends: Sequence[State]) -> list[State]:
+    """The carried state after a batch; rows that the batch lacked keep theirs."""
+    if not carried:
+        return list(ends)
+    return [
+        State(*(torch.cat([end, there[:, end.shape[1] :].to(end)], dim=1) for end, there in zip(*pair, strict=True)))
+        for pair in zip(ends, carried, strict=True)
+    ]
+
+
 def unpack(layers: Tensor, lengths: Sequence[int]) -> list[Tensor]:
     """[..., sum of lengths, width] -> one [..., length, width] for each sentence."""
     ends = np.cumsum(lengths).tolist()

@@ -325,6 +325,8 @@ def open_tensors(
     belong together.
     """
     tensors, path = canonical(stored), next(iter(stored.values())).path
+    if softmax and "softmax/b" not in tensors:
+        raise BadInput("this model came without its softmax: it gives vectors, but no probabilities", path=path)
     if embedding is not None:
         tensors["embedding"] = embedding
     if options_file is None:

@@ -123,7 +123,7 @@ def open_folder(folder: Path, *, softmax: bool = False) -> Opened:
     stored = {f"{TOKENS}/{name}": tensor for name, tensor in tokens.items()}
     stored |= {f"{ENCODER}/{name}": tensor for name, tensor in encoder.items()}
     n_words = len(word_dic.ids) if word_dic is not None else 0
-    classifier = read_pickle(folder / CLASSIFIER) if softmax else {}
+    classifier = _classifier(folder, found.configuration) if softmax else {}
     try:
         settings = settings_of(found.configuration, n_words=n_words)
     except ValueError as error:
@@ -346,6 +346,15 @@ def _with_softmax(bilm: BiLM, classifier: Mapping[str, Stored], tables: Tables) 
     whole.load_state_dict(state, assign=True)
     whole.eval().requires_grad_(False)
     return whole
+
+
+def _classifier(folder: Path, configuration: Configuration) -> dict[str, Stored]:
+    """classifier.pkl; the program trains it on the second LSTM layer, however many there are."""
+    if configuration.encoder.n_layers != 2 and (folder / CLASSIFIER).is_file():
+        layers = configuration.encoder.n_layers
+        message = f"ELMoForManyLangs trains it on the second LSTM layer, which is not the top one of {layers}"
+        raise BadInput(message, path=folder / CLASSIFIER)
+    return read_pickle(folder / CLASSIFIER)
 
 
 def _output(
