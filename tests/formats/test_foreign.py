@@ -78,6 +78,17 @@ def test_weights_by_any_name(tmp_path):
     assert_same(str(renamed), GOLDEN / "bilm_skip", options=folder / "my_options_v2.json")
 
 
+def test_damaged_and_huge_files_of_vectors_beside_the_weights(tmp_path):
+    folder = copied("bilm_skip", tmp_path)
+    (folder / "a_damaged.hdf5").write_bytes((folder / "bilm_tf_dump.hdf5").read_bytes()[:3000])
+    with h5py.File(folder / "b_many.hdf5", "w") as file:
+        for number in range(10_001):
+            file.create_group(str(number))
+    assert_same(folder, GOLDEN / "bilm_skip")
+    (folder / "weights.hdf5").unlink()
+    refused(folder, folder / "a_damaged.hdf5")
+
+
 def test_several_options_are_told_apart_by_name_or_asked_for(tmp_path):
     folder = copied("bilm_skip", tmp_path)
     (folder / "weights.hdf5").rename(folder / "small_weights.hdf5")

@@ -11,6 +11,7 @@ import io
 import os
 import random
 import resource
+import shutil
 import struct
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,8 +88,8 @@ def _change_number(out: bytearray, place: int, draw: random.Random) -> None:
 
 # Readers ------------------------------------------------------------------------------------------------------------
 
-Sources = list[bytes]
-Case = Callable[[bytes, Path, random.Random], None]
+Sources = list
+Case = Callable[[Any, Path, random.Random], None]
 
 
 def golden(*names: str) -> Sources:
@@ -206,6 +208,39 @@ def hdf5s() -> Sources:
     return found
 
 
+MODELS = {
+    "efml_word_char": ("config.json", "cnn_sample.json", "char.dic", "word.dic", "encoder.pkl", "token_embedder.pkl"),
+    "bilm_skip": ("options.json", "weights.hdf5"),
+    "bilm_ckpt_word": ("options.json", "vocab.txt", "checkpoint", "model.ckpt-100.index",
+                       "model.ckpt-100.data-00000-of-00001"),
+    "elmo_th": ("options.json", "elmo.th"),
+}  # fmt: skip
+
+
+def models() -> Sources:
+    """Whole folders of models, {name: content} each; one of them our own."""
+    from zh_elmo.formats.convert import convert
+
+    found = [{name: (GOLDEN / folder / name).read_bytes() for name in names} for folder, names in MODELS.items()]
+    with tempfile.TemporaryDirectory() as place:
+        convert(GOLDEN / "efml_word_char", Path(place) / "own", "own")
+        found.append({file.name: file.read_bytes() for file in (Path(place) / "own").iterdir()})
+    return found
+
+
+def model_case(content: dict[str, bytes], folder: Path, draw: random.Random) -> None:
+    """One file of a model is damaged, small ones and large ones as often; it opens, or one line says why not."""
+    from zh_elmo.formats.find import load_bilm
+
+    target = draw.choice(sorted(content))
+    place = folder / "model"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    for name, raw in content.items():
+        (place / name).write_bytes(damaged(raw, draw) if name == target else raw)
+    load_bilm(place)
+
+
 READERS: dict[str, tuple[Callable[[], Sources], Case]] = {
     "pickle-legacy": (lambda: golden("efml_char/token_embedder.pkl", "elmo_th/elmo.th"), pickle_case),
     "pickle-zip": (lambda: golden("efml_word/token_embedder.pkl", "elmo_th/elmo_zip.th"), pickle_case),
@@ -218,6 +253,7 @@ READERS: dict[str, tuple[Callable[[], Sources], Case]] = {
     "zip": (zips, archive_case),
     "tar.gz": (lambda: tars("gz"), archive_case),
     "tar-in-gz": (tars, tar_inside_case),
+    "models": (models, model_case),
 }
 
 
@@ -267,7 +303,7 @@ def main(reader: str, begin: str, end: str) -> None:
 @pytest.mark.parametrize("reader", READERS)
 def test_damaged_files(reader, tmp_path):
     """In a process of its own with limits: libhdf5 is not Python, and a crash of that process tells of itself."""
-    if reader == "hdf5":
+    if reader in ("hdf5", "models"):
         pytest.importorskip("h5py")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-W", "error", __file__, reader, "0", str(CASES)]

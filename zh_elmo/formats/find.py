@@ -87,7 +87,13 @@ def _weights_in(place: Path, names: Sequence[str], asked: Asked) -> Opened | Non
     """Weights of bilm-tf or AllenNLP in a folder: HDF5, a checkpoint, a state dict, an archive. An HDF5 file with
     vectors, or with a table of words alone, is no weights."""
     files = [place / name for name in names if (place / name).is_file()]
-    hdf5 = [(file, read_hdf5(file)) for file in files if _starts_with(file, _HDF5)]
+    hdf5, faults = [], []
+    for file in files:
+        if _starts_with(file, _HDF5):
+            try:
+                hdf5.append((file, read_hdf5(file)))
+            except BadInput as fault:  # it matters only if nothing else is found
+                faults.append(fault)
     weights = [(file, stored) for file, stored in hdf5 if bilm_tf.is_weights(stored)]
     prefix = _checkpoint_in(place, names)
     if prefix is not None and (asked.softmax or not weights):  # HDF5 files have no softmax
@@ -98,6 +104,8 @@ def _weights_in(place: Path, names: Sequence[str], asked: Asked) -> Opened | Non
     pickles = [file for file in files if file.suffix in _STATE_DICTS]
     if pickles:
         return _file(_one([(file, 0) for file in pickles], place, "weights")[0], asked)
+    if faults:
+        raise faults[0]
     if hdf5:
         raise BadInput(_about_hdf5(hdf5[0][1]), path=hdf5[0][0])
     archives = [file for file in files if _is_archive(file)]
