@@ -15,9 +15,12 @@ import pytest
 from zh_elmo.corpus import build as building
 from zh_elmo.corpus import sources, write
 from zh_elmo.corpus.build import build
+from zh_elmo.corpus.cut import Task
+from zh_elmo.corpus.engines import cut
 from zh_elmo.corpus.settings import CorpusSettings
 from zh_elmo.corpus.show import first_sentences, show
 from zh_elmo.corpus.store import DOCUMENT_END, SENTENCE_END, Corpus
+from zh_elmo.corpus.work import Work
 from zh_elmo.files import BadInput
 from zh_elmo.recipe import shelf_folder
 from zh_elmo.text.pipeline import TextSettings
@@ -300,9 +303,16 @@ def test_controls_and_odd_characters_do_no_harm(tmp_path: Path) -> None:
     assert len(corpus.types) == len(corpus.counts)
 
 
-def test_a_killed_worker_is_an_error_not_a_hang() -> None:
-    with pytest.raises(OSError, match="worker process died"):
-        list(building._cut(os._exit, iter([1]), 2))  # type: ignore[arg-type]
+class Deadly:
+    """Ends the process that unpickles it."""
+
+    def __reduce__(self) -> Any:
+        return os._exit, (1,)
+
+
+def test_a_killed_worker_is_an_error_not_a_hang(tmp_path: Path) -> None:
+    with Work(tmp_path / "c", 1) as work, pytest.raises(OSError, match="worker process died"):
+        list(cut(Deadly(), work, iter([Task([], 0, 0)]), engine="local", workers=2))  # type: ignore[arg-type]
 
 
 def test_show(tmp_path: Path) -> None:

@@ -7,9 +7,10 @@ from collections import defaultdict
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from zh_elmo.corpus.chunk import Chunk
 from zh_elmo.corpus.exclude import Excluded
+from zh_elmo.corpus.index import hashes as type_hashes
 from zh_elmo.corpus.settings import CorpusSettings
 from zh_elmo.corpus.store import DOCUMENT_END, SENTENCE_END
 from zh_elmo.text.pipeline import LONGEST_WORD, Pipeline
@@ -22,22 +23,8 @@ class Task(NamedTuple):
     """What a worker is handed: paragraphs, with the empty string for the end of a document."""
 
     paragraphs: list[str]
-    repeated: list[str]  # what paragraphs begin with that were left out: the same line was read before
     characters: int  # of all of them
     read: int  # the same with what is around the text: tags, line ends
-
-
-class Chunk(NamedTuple):
-    """Paragraphs as words. Paragraph p is ids[bounds[p]:bounds[p + 1]]; a document end is a paragraph of its own."""
-
-    types: list[str]  # of this chunk, by first appearance; ids point into it
-    ids: NDArray[np.uint32]
-    bounds: NDArray[np.int64]
-    hashes: list[int]  # 64 bits of each paragraph as normalised; 0 for a document end
-    characters: int  # as in Task
-    read: int
-    dropped: list[tuple[str, str]]  # (reason, what it begins with) of paragraphs that are not here
-    changes: dict[str, int]  # numbers of things done to sentences and words
 
 
 class Cutter:
@@ -54,7 +41,7 @@ class Cutter:
         index.default_factory = index.__len__  # a new word is numbered by how many there are
         ids: list[int] = []
         bounds, hashes = [0], []
-        dropped = [(DUPLICATE, beginning) for beginning in task.repeated]
+        dropped: list[tuple[str, str]] = []
         changes = {"sentences_too_short": 0, "sentences_cut": 0, "words_cut": 0}
         for paragraph in task.paragraphs:
             if not paragraph:
@@ -69,15 +56,17 @@ class Cutter:
                     continue
                 hashes.append(self._hash(joined))
             bounds.append(len(ids))
+        types = list(index)
         return Chunk(
-            list(index),
-            np.array(ids, np.uint32),
-            np.array(bounds, np.int64),
-            hashes,
-            task.characters,
-            task.read,
-            dropped,
-            changes,
+            types=types,
+            type_hashes=type_hashes(types),
+            ids=np.array(ids, np.uint32),
+            bounds=np.array(bounds, np.int64),
+            hashes=np.array(hashes, np.uint64),
+            characters=task.characters,
+            read=task.read,
+            dropped=dropped,
+            changes=changes,
         )
 
     def _fault(self, joined: str) -> str | None:

@@ -9,7 +9,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zh_elmo.corpus.cut import DUPLICATE, EXAMPLE, Chunk
+from zh_elmo.corpus.chunk import Chunk
+from zh_elmo.corpus.cut import DUPLICATE, EXAMPLE
+from zh_elmo.corpus.index import TypeIndex, by_frequency, words_in
 from zh_elmo.corpus.settings import CorpusSettings
 from zh_elmo.corpus.store import DOCUMENT_END, SENTENCE_END
 from zh_elmo.files import BadInput
@@ -22,10 +24,10 @@ Ids = NDArray[np.uint32]
 
 
 class Part:
-    """The ids of one part, provisional, in a file; and how often each occurs."""
+    """The ids of one part, provisional, in a file; and, where `counted`, how often each occurs."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, counted: bool) -> None:
+        self.path, self.counted = path, counted
         self.stream: IO[bytes] = open(path, "wb")  # noqa: SIM115  (open for the whole build; closed by Writer)
         self.counts = np.zeros(1024, np.int64)
         self.documents = self.paragraphs = self.sentences = self.words = 0
@@ -50,10 +52,12 @@ class Part:
         words = ids[ids < DOCUMENT_END]
         self.sentences += int(np.count_nonzero(ids == SENTENCE_END))
         self.words += len(words)
-        if len(self.counts) < n_types:
-            self.counts = np.concatenate([self.counts, np.zeros(n_types, np.int64)])  # at least twice as long
-        seen = np.bincount(words)
-        self.counts[: len(seen)] += seen
+        if self.counted:
+            if len(self.counts) < n_types:
+                self.counts = np.concatenate([self.counts, np.zeros(n_types // 2, np.int64)])
+                self.counts.resize(max(len(self.counts), n_types), refcheck=False)
+            seen, numbers = np.unique(words, return_counts=True)
+            self.counts[seen] += numbers
 
     def facts(self) -> dict[str, int]:
         """Numbers for the manifest."""
@@ -61,37 +65,36 @@ class Part:
 
 
 class Writer:
-    """Takes chunks in order; `finish` writes shard-NNNN.bin, heldout.bin and types.txt into the folder."""
+    """Takes chunks in order, and which of their paragraphs were there before; `finish` writes shard-NNNN.bin,
+    heldout.bin and types.txt into the folder."""
 
     def __init__(self, folder: Path, settings: CorpusSettings) -> None:
         self.folder, self.settings = folder, settings
-        self.train, self.heldout = Part(folder / "train.part"), Part(folder / "heldout.part")
-        self.index: dict[str, int] = {}  # word -> provisional id, by first appearance
-        self.seen: set[int] = set()  # hashes of paragraphs
+        self.train = Part(folder / "train.part", counted=True)
+        self.heldout = Part(folder / "heldout.part", counted=False)
+        self.index = TypeIndex(folder / "words.part")
         self.characters = self.paragraphs = 0
         self.drops: dict[str, dict[str, Any]] = {}  # reason -> number of paragraphs, a few examples
         self.changes: dict[str, int] = {}
 
-    @property
-    def words(self) -> int:
-        return self.train.words + self.heldout.words
-
-    def add(self, chunk: Chunk) -> None:
-        """Sort the paragraphs of a chunk into training, held-out and dropped ones."""
+    def add(self, chunk: Chunk, repeated: NDArray[np.uint8]) -> None:
+        """Sort the paragraphs of a chunk into training, held-out and dropped ones. repeated: 1 for a paragraph that was
+        there before."""
         self.characters += chunk.characters
         for reason, example in chunk.dropped:
             self._drop(reason, example)
         for name, number in chunk.changes.items():
             self.changes[name] = self.changes.get(name, 0) + number
         threshold = int(self.settings.held_out * 2**64)
-        for start, end, digest in zip(chunk.bounds[:-1], chunk.bounds[1:], chunk.hashes, strict=True):
+        bounds, drop = chunk.bounds.tolist(), self.settings.drop_duplicates
+        for number, (digest, again) in enumerate(zip(chunk.hashes.tolist(), repeated.tolist(), strict=True)):
+            start, end = bounds[number], bounds[number + 1]
             if digest == 0:
                 self.train.end_document()
                 self.heldout.end_document()
-            elif self.settings.drop_duplicates and digest in self.seen:
+            elif again and drop:
                 self._drop(DUPLICATE, _beginning(chunk, chunk.ids[start:end]))
             else:
-                self.seen.add(digest)
                 self.paragraphs += 1
                 (self.heldout if digest < threshold else self.train).paragraph(chunk.ids[start:end])
         self._flush(chunk)
@@ -107,10 +110,11 @@ class Writer:
         """From the chunk's ids to provisional ones; types of dropped paragraphs get none."""
         parts = [part for part in (self.train, self.heldout) if part.pieces]
         joined = {part: np.concatenate(part.pieces) for part in parts}
+        used = np.unique(np.concatenate([np.empty(0, np.uint32), *joined.values()]))
+        used = used[used < DOCUMENT_END]
         provisional = np.zeros(len(chunk.types), np.uint32)
-        for used in np.unique(np.concatenate([np.empty(0, np.uint32), *joined.values()])).tolist():
-            if used < DOCUMENT_END:
-                provisional[used] = self.index.setdefault(chunk.types[used], len(self.index))
+        words = [chunk.types[number] for number in used.tolist()]
+        provisional[used] = self.index.numbers(chunk.type_hashes[used], words)
         for part, ids in joined.items():
             part.flush(_renumbered(ids, provisional), len(self.index))
 
@@ -118,6 +122,7 @@ class Writer:
         """Write the corpus; numbers for the manifest. Raises BadInput where there is nothing to train on."""
         self.train.stream.close()
         self.heldout.stream.close()
+        self.index.close()
         if not self.train.words:
             what = "all text is held out" if self.heldout.words else "no sentence is left"
             reasons = "; ".join(f"{facts['paragraphs']:,} {reason}" for reason, facts in self.drops.items())
@@ -129,8 +134,8 @@ class Writer:
         for number, block in enumerate(_blocks(self.train.path)):
             _write(self.folder / f"shard-{number:04d}.bin", [block], final)
         _write(self.folder / "heldout.bin", _blocks(self.heldout.path), final)
-        for part in (self.train, self.heldout):
-            part.path.unlink()
+        for path in (self.train.path, self.heldout.path, self.index.path):
+            path.unlink()
         counts = self.train.counts[: len(self.index)]
         return {
             "characters": self.characters,
@@ -144,12 +149,13 @@ class Writer:
 
     def _types(self) -> Ids:
         """Write types.txt, by falling frequency in training and by code point; the final id of each provisional one."""
-        words, counts = list(self.index), self.train.counts
-        order = sorted(range(len(words)), key=lambda place: (-int(counts[place]), words[place]))
+        counts = np.resize(self.train.counts, len(self.index))
+        order = by_frequency(self.index.path, counts)
+        words = words_in(self.index.path, order, len(order))
         with open(self.folder / "types.txt", "w", encoding="utf-8", newline="\n") as stream:
-            stream.writelines(f"{words[place]}\t{counts[place]}\n" for place in order)
-        final = np.empty(len(words), np.uint32)
-        final[order] = np.arange(len(words), dtype=np.uint32)
+            stream.writelines(f"{word}\t{counts[place]}\n" for word, place in zip(words, order.tolist(), strict=True))
+        final = np.empty(len(order), np.uint32)
+        final[order] = np.arange(len(order), dtype=np.uint32)
         return final
 
 

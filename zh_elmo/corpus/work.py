@@ -1,0 +1,77 @@
+"""What of a build is done already: chunks in a folder beside the corpus, which a later build goes on from."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from zh_elmo.corpus.chunk import Chunk, is_whole, unpack
+from zh_elmo.files import BadInput, write_json
+
+_STATE = "state.json"
+
+
+class Work:
+    """A folder `.NAME.build` beside the corpus NAME, of one process at a time.
+
+    It belongs to one set of sources and settings, told by a digest: what lies there of another is cleared away.
+    """
+
+    def __init__(self, out: Path, about: Any) -> None:
+        """`about`: all that chunks depend on, as JSON. Raises BadInput while another process builds the same corpus."""
+        self.folder = out.parent / f".{out.name}.build"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock: IO[bytes] = open(self.folder / "lock", "wb")  # noqa: SIM115  (held as long as this lives)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._lock.close()
+            raise BadInput("another process builds this corpus", path=out) from None
+        digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+        if self._state() != digest:
+            self._empty()
+            write_json(self.folder / _STATE, digest)
+        self.number = 0  # of chunks in all, once all are there
+
+    def __enter__(self) -> Work:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Keep the chunks where the same command can go on from them: not when all is done or the text is bad."""
+        if kind is None or issubclass(kind, BadInput) or not any(self.folder.glob("*.chunk")):
+            shutil.rmtree(self.folder, ignore_errors=True)
+        self._lock.close()
+
+    def path(self, number: int) -> Path:
+        """Where chunk `number` lies, or will."""
+        return self.folder / f"{number:08d}.chunk"
+
+    def has(self, number: int) -> bool:
+        """Whether chunk `number` is there, whole."""
+        path = self.path(number)
+        return path.is_file() and is_whole(path.read_bytes())
+
+    def chunks(self) -> Iterator[Chunk]:
+        """All chunks in order. Raises BadInput for one that is not whole any more."""
+        for number in range(self.number):
+            raw = self.path(number).read_bytes()
+            if not is_whole(raw):
+                raise BadInput("damaged since it was written; run the same command again", path=self.path(number))
+            yield unpack(raw)
+
+    def _state(self) -> str:
+        try:
+            state = json.loads((self.folder / _STATE).read_text("utf-8"))
+        except (OSError, ValueError):
+            return ""
+        return state if isinstance(state, str) else ""
+
+    def _empty(self) -> None:
+        for path in self.folder.iterdir():
+            if path.name != "lock":
+                path.unlink()
