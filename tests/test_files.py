@@ -45,6 +45,15 @@ def test_truncated_and_foreign_archives_are_said_so(tmp_path):
         list(lines(path))
 
 
+@pytest.mark.parametrize("suffix", [".xz", ".gz", ".bz2"])
+def test_bytes_changed_inside_a_compressed_file_are_said(tmp_path, suffix):
+    raw = bytearray(PACKERS[suffix]("".join(f"{number * number}\n" for number in range(9000)).encode()))
+    raw[len(raw) // 2 : len(raw) // 2 + 8] = b"\xff" * 8
+    (tmp_path / f"a{suffix}").write_bytes(raw)
+    with pytest.raises(BadInput, match="damaged or truncated"):
+        list(lines(tmp_path / f"a{suffix}"))
+
+
 def test_zst_of_several_frames_and_a_cut_one(tmp_path):
     path = tmp_path / "a.zst"
     text = "".join(f"{number}\n" for number in range(200_000))

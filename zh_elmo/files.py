@@ -115,6 +115,10 @@ def _reading(path: str | os.PathLike[str]) -> Iterator[None]:
         raise BadInput("a folder stands where a file is due", path=path, usage=True) from None
     except (EOFError, lzma.LZMAError, gzip.BadGzipFile, zlib.error) as error:
         raise BadInput(f"damaged or truncated compressed file ({error})", path=path) from None
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise BadInput(f"damaged or truncated compressed file ({error})", path=path) from None  # as bz2 says it
 
 
 def lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:

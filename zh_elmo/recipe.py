@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,7 +19,8 @@ T = TypeVar("T")
 Size = Annotated[int, Meta(ge=1)]  # kinds of numbers that settings are made of
 Count = Annotated[int, Meta(ge=0)]
 Share = Annotated[float, Meta(ge=0, lt=1)]
-Positive = Annotated[float, Meta(gt=0)]
+# Not gt=0: msgspec asks for the next number above 0, which is 0 once some library has the processor flush such numbers
+Positive = Annotated[float, Meta(ge=sys.float_info.min)]
 Amount = Annotated[float, Meta(ge=0)]
 _HERE = Path(__file__).parent
 SHELVES = ("corpora", "recipes", "eval")

@@ -25,6 +25,7 @@ COMMANDS = (
     ["corpus", "get"],
     ["pretrain"],
     ["perplexity"],
+    ["convert"],
     ["info"],
     ["embed"],
     ["train"],

@@ -55,9 +55,9 @@ def test_info_as_json(zh_elmo):
 
 def test_info_of_a_text(zh_elmo):
     out = zh_elmo("info", GOLDEN / "efml_word_char", "--text", GOLDEN / "text.txt").out
-    assert "text:             text.txt, taken for words\n" in out
-    assert "text:             characters known: 98.32 % of 238\n" in out
-    assert "text:             words known: 94.05 % of 84\n" in out
+    assert "knows:            text.txt, taken for words\n" in out
+    assert "knows:            characters known: 98.32 % of 238\n" in out
+    assert "knows:            words known: 94.05 % of 84\n" in out
 
 
 def test_info_of_what_is_no_model(zh_elmo, tmp_path):

@@ -415,7 +415,7 @@ def test_few_models_came_with_their_output_layer():
 
 def test_cnn_softmax_has_the_words_encodings_corrected(tmp_path):
     """One correction number a word, and oov's own column."""
-    folder = many_langs(tmp_path, words={"<oov>": 7.0, "a": 2.0, "<bos>": 5.0})
+    folder = many_langs(tmp_path, words={"<oov>": 7.0, "a": 2.0, "<bos>": 5.0}, layers=2)
     correction = {"M": [[10.0]], "oov_column": [[4.0]], "corr.weight": [[0.1], [0.2], [0.3], [0.4], [0.5]]}
     save_pickle(folder / "classifier.pkl", correction)
     bilm = load_bilm(folder, softmax=True).bilm

@@ -142,6 +142,7 @@ def many_langs(
     clips: tuple[float | None, float | None] = (None, None),
     embedder: str = "cnn",
     room: int = 7,
+    layers: int = 1,
 ) -> Path:
     """words, characters: their numbers; entries that every model has are 0 where they are not told; None: no table.
     room: characters of a word and its two marks."""
@@ -161,14 +162,14 @@ def many_langs(
     tokens |= {"projection.weight": np.reshape(projection or [1.0] * features, (1, features))}
     tokens["projection.bias"] = np.zeros(1)
     encoder = {}
-    for way in ("forward", "backward"):
-        name = f"{way}_layer_0."
+    for name in (f"{way}_layer_{layer}." for way in ("forward", "backward") for layer in range(layers)):
         encoder |= {name + part: np.zeros((4, 1)) for part in ("input_linearity.weight", "state_linearity.weight")}
         encoder[name + "state_linearity.bias"] = np.array(gates)
         encoder[name + "state_projection.weight"] = np.full((1, 1), state_projection)
     config = {
         "encoder": {
-            "name": "elmo", "projection_dim": 1, "cell_clip": clips[0], "proj_clip": clips[1], "dim": 1, "n_layers": 1,
+            "name": "elmo", "projection_dim": 1, "cell_clip": clips[0], "proj_clip": clips[1], "dim": 1,
+            "n_layers": layers,
         },
         "token_embedder": {
             "name": embedder, "activation": activation, "filters": [[len(kernel), 1]],

@@ -43,9 +43,9 @@ def info(
         found = load_bilm(model, words=True)
     told = describe(found)
     if text is not None:
-        told["text"] = _known(found, text)
+        told["knows"] = _known(found, text)
     if json:
-        facts = {**told, "digest": found.digest, "text_settings": found.text, "facts": found.facts}
+        facts = {**told, "digest": found.digest, "text": found.text, "facts": found.facts}
         typer.echo(json_format.dumps(facts, indent=2, ensure_ascii=False, default=str))
         return
     typer.echo("\n".join(lines(told)))

@@ -53,21 +53,21 @@ def build(
     described = [source.describe() for source in found]
     text = Pipeline(settings.text).describe()
     total = sum(text_sources.count_characters(source.path) for source in found)
-    with Work(out, [plain(settings), described, text, _TASK, _version()]) as work:
+    # the target first: where it cannot be written nothing is cut in vain
+    with building(out) as folder, Work(out, [plain(settings), described, text, _TASK, _version()]) as work:
         with Progress("corpus", total, unit="characters", quiet=quiet) as progress:
             for read in cut(cutter, work, _tasks(found), engine=engine, workers=workers):
                 progress.advance(read)
-        with building(out) as folder:
-            counts, drops = _written(folder, settings, work)
-            manifest = _manifest(folder, settings, described, text, command)
-            seconds = time.monotonic() - started
-            manifest |= {
-                "counts": counts,
-                "drops": drops,
-                "seconds": round(seconds, 2),
-                "characters_per_second": round(counts["characters"] / seconds),
-            }
-            write_json(folder / "manifest.json", manifest)
+        counts, drops = _written(folder, settings, work)
+        manifest = _manifest(folder, settings, described, text, command)
+        seconds = time.monotonic() - started
+        manifest |= {
+            "counts": counts,
+            "drops": drops,
+            "seconds": round(seconds, 2),
+            "characters_per_second": round(counts["characters"] / seconds),
+        }
+        write_json(folder / "manifest.json", manifest)
     return manifest
 
 

@@ -32,11 +32,15 @@ class Work:
         except BlockingIOError:
             self._lock.close()
             raise BadInput("another process builds this corpus", path=out) from None
+        self.number = 0  # of chunks in all, once all are there
         digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
         if self._state() != digest:
-            self._empty()
-            write_json(self.folder / _STATE, digest)
-        self.number = 0  # of chunks in all, once all are there
+            try:
+                self._empty()
+                write_json(self.folder / _STATE, digest)
+            except OSError:
+                self.__exit__(OSError)
+                raise
 
     def __enter__(self) -> Work:
         return self
