@@ -171,6 +171,8 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         raise BadInput(f"not JSON: {error.msg}", path=path, line=error.lineno) from None
     except RecursionError:
         raise BadInput("not JSON that can be read: nested too deep", path=path) from None
+    except ValueError as error:  # a number of too many digits
+        raise BadInput(f"not JSON that can be read: {error}", path=path) from None
 
 
 def sha256(path: str | os.PathLike[str]) -> str:
@@ -245,7 +247,7 @@ def _replace_folder(new: Path, target: Path) -> None:
     sync_folder(target.parent)
 
 
-def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+def write_bytes(path: str | os.PathLike[str], content: bytes | memoryview) -> None:
     with writing(path) as stream:
         stream.write(content)
 

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from zh_elmo.corpus import sources, write
 from zh_elmo.corpus.build import build
 from zh_elmo.corpus.cut import Task
 from zh_elmo.corpus.engines import cut
+from zh_elmo.corpus.readers import How
 from zh_elmo.corpus.settings import CorpusSettings
 from zh_elmo.corpus.show import first_sentences, show
 from zh_elmo.corpus.store import DOCUMENT_END, SENTENCE_END, Corpus
@@ -217,11 +219,11 @@ def test_sources_say_where_they_are_from(real_data: Path) -> None:
 def test_the_people_daily_loses_its_tags(tmp_path: Path) -> None:
     path = tmp_path / "pfr.txt"
     path.write_text("[中央/n  人民/n  广播/vn  电台/n]nt  １２月/t  //w  [/w  。/w\n\n好/a\n", "utf-8")
-    found = sources.paragraphs(sources.Source("x", path, "pfr"))
+    found = sources.paragraphs(sources.Source("x", path, How("pfr")), Counter())
     assert list(found) == [("中央人民广播电台１２月/[。", 50), ("", 1), ("好", 4)]
     path.write_text("好/a\n好\n", "utf-8")
     with pytest.raises(BadInput, match="word/tag") as caught:
-        list(sources.paragraphs(sources.Source("x", path, "pfr")))
+        list(sources.paragraphs(sources.Source("x", path, How("pfr")), Counter()))
     assert caught.value.line == 2
 
 
@@ -232,7 +234,7 @@ def test_the_people_daily_loses_its_tags(tmp_path: Path) -> None:
         (b"\n \n\n", "no sentence is left"),
         ("\u200b\n".encode(), "1 nothing visible"),
         ("好的\n".encode() * 3 + b"ab\xff\n", r"text\.txt:4 \(byte 23\): not UTF-8"),
-        ("好".encode("gb18030"), "not UTF-8"),
+        ("好".encode("gb18030") + b"\xff", "not UTF-8, and no text in GB18030"),
     ],
 )
 def test_bad_text_is_one_line_and_leaves_nothing(content: bytes, wanted: str, tmp_path: Path) -> None:
@@ -254,7 +256,6 @@ def test_all_text_held_out_is_an_error(tmp_path: Path) -> None:
         ("raw_zh_han", "raw_zh_hans"),
         ("no/such.txt", "no such file"),
         ("zh_gsd", "treebank"),
-        (shelf_folder("corpora") / "sample/zh_sample-ud-dev.conllu", "treebank"),
         (shelf_folder("corpora") / "sample", "no text file"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import numpy as np
@@ -120,8 +121,11 @@ def test_wrong_use_is_said(resetting, new_bilm):
         Embedder(new_bilm(), state="carry").embed(FIRST, batch_size=0)
 
 
-def test_state_survives_no_pickling(carrying):
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda embedder: pickle.loads(pickle.dumps(embedder))])
+def test_a_copy_goes_on_from_the_same_state_by_itself(carrying, again):
     carrying.embed(FIRST)
-    again = pickle.loads(pickle.dumps(carrying))
-    assert again.state == "carry"
-    assert again.states == []
+    twin = again(carrying)
+    assert twin.state == "carry"
+    due = twin.embed(SECOND)
+    assert gap(carrying.embed(SECOND), due) < 1e-12
+    assert gap(twin.embed(SECOND), due) > 1e-3

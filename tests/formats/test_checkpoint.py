@@ -79,9 +79,11 @@ def field(number, value):
     return varint(number << 3) + varint(value)
 
 
-def entry(code, shape, offset=0, size=0, shard=0, more=b""):
+def entry(code, shape, offset=0, size=0, shard=0, more=b"", content=None):
+    """content: whose checksum is told; None: of nothing."""
+    check = b"" if content is None else b"\x35" + struct.pack("<I", masked(crc32c(content)))
     axes = b"".join(field(2, field(1, axis)) for axis in shape)
-    return field(1, code) + field(2, axes) + field(3, shard) + field(4, offset) + field(5, size) + b"\x35abcd" + more
+    return field(1, code) + field(2, axes) + field(3, shard) + field(4, offset) + field(5, size) + check + more
 
 
 def block(entries, method=0, restarts=None, every=4):
@@ -124,7 +126,9 @@ def written(folder, arrays, shards=1, more=()):
     for number, (name, array) in enumerate(sorted(arrays.items())):
         shard = number % shards
         code = CODES[array.dtype.str[1:]]
-        entries.append((name.encode(), entry(code, array.shape, len(data[shard]), array.nbytes, shard)))
+        entries.append(
+            (name.encode(), entry(code, array.shape, len(data[shard]), array.nbytes, shard, content=array.tobytes()))
+        )
         data[shard] += array.tobytes()
     (folder / "m.index").write_bytes(index(sorted(entries)))
     for shard, content in enumerate(data):
@@ -280,7 +284,7 @@ def test_big_endian(tmp_path):
         (entry(1, (2,), offset=-4, size=8), "cut: w should end"),
         (entry(1, (2,), size=8, shard=1), "data file 1 of 1"),
         (entry(1, (2,), size=8, shard=-1), "data file"),
-        (entry(1, (2,), size=8)[:-2], "a field that is cut"),
+        (entry(1, (2,), size=8, content=b"")[:-2], "a field that is cut"),
         (b"\x0b", "a field of kind 3"),
         (b"\xff" * 11, "a number of more than 64 bits"),
         (b"\xff", "index out of range"),

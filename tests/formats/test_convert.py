@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import warnings
 from pathlib import Path
@@ -19,6 +20,7 @@ from zh_elmo.formats.find import load_bilm
 from zh_elmo.formats.own import save
 from zh_elmo.lm.model import BiLM
 from zh_elmo.lm.settings import Characters, Model
+from zh_elmo.text.pipeline import Pipeline, TextSettings
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "data"
 SENTENCES = [
@@ -226,3 +228,31 @@ def test_everything_that_is_written_loads_with_weights_only(tmp_path):
     for name in ("encoder.pkl", "token_embedder.pkl", "classifier.pkl"):
         state = torch.load(tmp_path / "theirs" / name, weights_only=True)
         assert all(isinstance(tensor, torch.Tensor) and tensor.is_contiguous() for tensor in state.values())
+
+
+@pytest.mark.parametrize("to", ["own", "bilm-tf", "checkpoint"])
+def test_a_full_disk_is_an_error_of_the_system_and_leaves_nothing(tmp_path, monkeypatch, to):
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        convert(GOLDEN / "bilm_skip", tmp_path / "out", to)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_has_no_place_in_the_other_format_is_told(tmp_path):
+    settings = Pipeline(TextSettings(segmenter="characters")).describe()
+    save(tmp_path / "own", made(BYTES, word_table=False), text=settings, facts={})
+    notes = convert(tmp_path / "own", tmp_path / "a", "bilm-tf")
+    assert notes[0].startswith("how words are normalised and cut (script simplified, punctuation full, quotes curly, ")
+    assert notes[1] == "its files have no softmax"
+    assert any("no learned mixes" in n for n in convert(GOLDEN / "elmo_th" / "elmo.th", tmp_path / "b", "bilm-tf"))
+    with pytest.raises(BadInput, match="float32"):
+        convert(tmp_path / "own", tmp_path / "c", "bilm-tf", dtype="float16")
+
+
+def test_a_vocabulary_that_nothing_depends_on_goes_along(tmp_path):
+    convert(GOLDEN / "bilm_skip", tmp_path / "a", "bilm-tf")
+    words = (GOLDEN / "bilm_skip" / "vocab.txt").read_text("utf-8").split()
+    assert sorted((tmp_path / "a" / "vocab.txt").read_text("utf-8").split()) == sorted(words)

@@ -116,7 +116,7 @@ def test_checkpoint_by_prefix_file_folder_and_its_own_record(tmp_path):
     for path in (folder, folder / "model.ckpt-100.index", folder / "model.ckpt-100.data-00000-of-00001"):
         assert_same(path, GOLDEN / "bilm_ckpt_char")
     (folder / "checkpoint").write_text('model_checkpoint_path: "/home/someone/run/model.ckpt-99"\n')
-    assert load_bilm(folder).files[0].name.startswith("model.ckpt-99.")
+    refused(folder, folder / "model.ckpt-99.data-00000-of-00001")  # damaged above; it is the one that is named
     (folder / "checkpoint").unlink()
     assert load_bilm(folder).files[0].name.startswith("model.ckpt-100.")  # of most steps
 
@@ -225,7 +225,7 @@ def test_a_configuration_outside_the_folder_is_not_read(tmp_path):
     folder = copied("efml_word_char", tmp_path)
     (tmp_path / "elsewhere.json").write_text("not JSON")
     edit(folder / "config.json", lambda raw: raw.update(config_path=str(tmp_path / "elsewhere.json")))
-    with pytest.warns(UserWarning, match="which is not here"):
+    with pytest.warns(UserWarning, match=r"taken is cnn_sample\.json"):
         zh_elmo.load(folder)
 
 
@@ -407,3 +407,60 @@ def test_unknown_content_is_told_with_what_was_looked_for(tmp_path):
     """Public report 42 (ELMoForManyLangs#1, simple_elmo#5, #7)."""
     (tmp_path / "notes.txt").write_text("x")
     refused(tmp_path, "no model here; looked for", "ELMoForManyLangs", "NLPL", "found notes.txt")
+
+
+# What a fresh user found ----------------------------------------------------------------------------------------------
+
+
+def test_bits_that_are_turned_in_a_checkpoint_are_noticed(tmp_path):
+    folder = copied("bilm_ckpt_char", tmp_path)
+    (folder / "dumped_weights.hdf5").unlink()
+    data = folder / "model.ckpt-100.data-00000-of-00001"
+    raw = bytearray(data.read_bytes())
+    raw[200] ^= 1
+    data.write_bytes(raw)
+    refused(folder, data, "its checksum is wrong")
+
+
+def test_checkpoint_by_the_name_that_tensorflow_has_for_it():
+    assert_same(GOLDEN / "bilm_ckpt_char" / "model.ckpt-100", GOLDEN / "bilm_ckpt_char" / "model.ckpt-100.index")
+
+
+def test_a_dump_beside_a_checkpoint_is_told_of():
+    opened = load_bilm(GOLDEN / "bilm_ckpt_char")
+    assert opened.kind == "bilm-tf training checkpoint"
+    assert opened.notes == ("dumped_weights.hdf5 beside it was not looked at",)
+
+
+def test_options_as_allennlp_itself_archives_them(tmp_path):
+    with tarfile.open(tmp_path / "model.tar.gz", "w:gz") as archive:
+        archive.add(GOLDEN / "elmo_th" / "elmo.th", "weights.th")
+        archive.add(GOLDEN / "elmo_th" / "options.json", "fta/model.text_field_embedder.elmo.options_file")
+    assert_same(tmp_path / "model.tar.gz", GOLDEN / "elmo_th" / "elmo.th")
+
+
+def test_a_configuration_under_any_name(tmp_path):
+    folder = copied("efml_word_char", tmp_path)
+    (folder / "config.json").unlink()
+    (folder / "cnn_sample.json").rename(folder / "architecture.json")
+    assert "taken is architecture.json" in load_bilm(folder).notes[0]
+    assert_same(folder, GOLDEN / "efml_word_char")
+
+
+def test_numbers_beyond_all_measure(tmp_path):
+    folder = copied("bilm_skip", tmp_path)
+    edit(folder / "options.json", lambda o: o["char_cnn"].update(max_characters_per_token=10**9))
+    refused(folder, folder / "options.json", "no word is so long")
+    (folder / "options.json").write_text('{"lstm": ' + "9" * 5000 + "}")
+    refused(folder, folder / "options.json", "not JSON that can be read")
+    folder = copied("efml_char", tmp_path)
+    edit(folder / "cnn_sample.json", lambda o: o["token_embedder"].update(max_characters_per_token=10**9))
+    refused(folder, "no word is so long")
+
+
+def test_arrays_and_state_dicts_by_what_they_are(tmp_path):
+    shutil.copy(GOLDEN / "elmo_th" / "elmo_zip.th", tmp_path / "pytorch_model.bin")
+    shutil.copy(GOLDEN / "elmo_th" / "options.json", tmp_path)
+    shutil.copy(GOLDEN / "elmo_th" / "allennlp.npz", tmp_path)
+    (tmp_path / "old.pt").write_text("not a pickle")
+    assert_same(tmp_path, GOLDEN / "elmo_th" / "elmo.th")

@@ -1,16 +1,12 @@
-"""Normalisation against its table of cases, and the properties that hold for any input."""
+"""Normalisation against its table of cases; what holds for any input is in test_normalise_properties."""
 
 from __future__ import annotations
 
-import itertools
 import re
-import unicodedata
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from zh_elmo.files import BadInput
 from zh_elmo.text.normalise import Normalised, normalise
@@ -23,14 +19,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "quotes=curly": {"quotes": "curly"},
     "quotes=corner": {"quotes": "corner"},
 }
-# Pieces that interact: marks, joiners, surrogates, brackets, dots, spaces, line ends, radicals, full-width letters.
-PIECES = [
-    "好", "說", "ア", "a", "A", "1", "一", "\u25cb", "年", ",", ".", "..", "...", "(", ")", "（", "）", ":", ";", "?",
-    "!", "--", "\u2500", "\u22ef", "\u30fb", "〜", "“", "”", "「", "」", "’", " ", "\u3000", "\t", "\r", "\n", "\u2028",
-    "\0", "\u200b", "\u200d", "\ufe0f", "\ufeff", "\u0301", "\u0323", "e", "\u1112", "\u1161", "\u11ab", "\ud842",
-    "\udfb7", "\U0001f468", "❤", "\U0001f3f4", "\U000e0067", "\u2f24", "\uf900", "Ａ", "９", "\uff61", "\ue5e5",
-]  # fmt: skip
-NOISE = st.lists(st.sampled_from(PIECES) | st.characters(), max_size=12).map("".join)
 
 
 def unescape(text: str) -> str:
@@ -62,6 +50,8 @@ def test_case(row: list[str]) -> None:
         ("don’t說‘好’", "don’t說『好』"),  # an apostrophe is no quote
         ("a\r\r\nb", "a\n\nb"),
         ("\U0001f468\u200d\u200d\U0001f468", "\U0001f468\u200d\U0001f468"),  # one joiner is enough
+        ("\U0001f3fd\u200d\u2329", "\U0001f3fd\u3008"),  # a bracket among emoji blocks, which is none
+        ("\u0308\u0f73", "\u0f71\u0f72\u0308"),  # a mark of class 0 that NFC takes apart
     ],
 )
 def test_more_cases(raw: str, wanted: str) -> None:
@@ -84,22 +74,6 @@ def test_more_punctuation(raw: str, wanted: str) -> None:
     assert normalise(raw, punctuation="full").text == wanted
 
 
-@given(NOISE)
-@example("\u200d" * 3)
-@settings(max_examples=200, deadline=None)
-@pytest.mark.parametrize("options", [{}, {"punctuation": "full", "quotes": "curly"}], ids=["plain", "full"])
-def test_any_text(options: dict[str, Any], raw: str) -> None:
-    result = normalise(raw, **options)
-    text = result.text
-    assert normalise(text, **options).text == text
-    assert unicodedata.is_normalized("NFC", text)
-    assert "  " not in text
-    assert not re.search("^ | $|[\ud800-\udfff\0\ufeff\r\t\u3000]", text, re.M)
-    spans = spans_of(result)
-    assert all(0 <= start < end <= len(raw) for start, end in spans)
-    assert all(one[0] <= two[0] and one[1] <= two[1] for one, two in itertools.pairwise(spans))
-
-
 def test_clean_text_has_identity_spans_and_no_lists() -> None:
     assert normalise("中文：（测试）。", punctuation="full", quotes="curly") == Normalised("中文：（测试）。")
 
@@ -110,7 +84,7 @@ def test_what_is_not_text_is_refused(raw: Any) -> None:
         normalise(raw)
 
 
-@pytest.mark.parametrize("piece", ["(", "\u200d", " ", "e\u0301", "好,(a)", "."])
+@pytest.mark.parametrize("piece", ["(", "\u200d", " ", "e\u0301", "好,(a)", ".", "\u3000a", "\r\n", "好...", "\u0344"])
 def test_long_lines_take_linear_time(piece: str) -> None:
     raw = piece * (200_000 // len(piece))
-    assert len(normalise(raw, punctuation="full").text) <= len(raw)
+    assert len(normalise(raw, punctuation="full").text) <= 2 * len(raw)  # U+0344 becomes two marks

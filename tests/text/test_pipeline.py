@@ -179,7 +179,8 @@ def test_describe_tells_runs_apart() -> None:
     assert facts["segmenter"].split()[0] in ("jieba", "rjieba")
     assert facts["opencc"]["package"] == "opencc-python-reimplemented"
     assert facts["unicode"]
-    assert "opencc" not in Pipeline(TextSettings(script="keep")).describe()
+    assert "opencc" in Pipeline(TextSettings(script="keep")).describe()  # traditional text is cut as simplified
+    assert "opencc" not in Pipeline(TextSettings(script="keep", segmenter="characters")).describe()
 
 
 @pytest.mark.parametrize("name", list(PIPELINES))

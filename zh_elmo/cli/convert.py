@@ -31,7 +31,7 @@ def convert(
 
     \b
     Examples:
-      zh-elmo convert run/model old-style --to elmoformanylangs
+      zh-elmo convert run/model old-style --to elmoformanylangs --lossy
       zh-elmo convert zhs.model chinese
       zh-elmo convert training/model.ckpt-935588.index elmo --to bilm-tf
     """

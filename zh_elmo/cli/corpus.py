@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zh_elmo.cli.options import HELP_SETTINGS, Out, Quiet, Sets, Threads, show_help, worker_count
+from zh_elmo.cli.options import HELP_SETTINGS, Out, Quiet, Sets, Threads, command_line, show_help, worker_count
 from zh_elmo.files import BadInput
+from zh_elmo.text.script import Target
+from zh_elmo.text.settings import Segmenter
 
 if TYPE_CHECKING:
     from zh_elmo.corpus.settings import CorpusSettings
@@ -28,17 +30,24 @@ def build(
         list[str],
         typer.Argument(
             metavar="RECIPE|FILE...",
-            help="A pretrain recipe, whose [corpus] is taken; files of text (.xz, .gz, .bz2 too); data sets.",
+            help="A pretrain recipe, whose [corpus] is taken; files, folders, patterns, - (standard input); data sets.",
             show_default=False,
         ),
     ],
     out: Out,
     script: Annotated[
-        Literal["keep", "simplified"] | None, typer.Option(help="Bring traditional script to simplified, or keep it.")
+        Target | None,
+        typer.Option(help="Bring all text to one script, or keep it; `traditional` is that of Taiwan."),
     ] = None,
     segmenter: Annotated[
-        Literal["jieba", "pkuseg", "characters", "words"] | None,
+        Segmenter | None,
         typer.Option(help="What makes words; `words` for text whose words are parted by blanks already."),
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of all files, such as gb18030; not given: found by looking.")
+    ] = None,
+    field: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of JSON lines and Parquet; not given: text.")
     ] = None,
     exclude: Annotated[
         list[str] | None,
@@ -50,7 +59,9 @@ def build(
 ) -> None:
     """Build a corpus from raw text.
 
-    The text is UTF-8 with one paragraph a line and a blank line between documents.
+    Text has one paragraph a line and a blank line between documents, in UTF-8, GB18030, Big5 or UTF-16, compressed
+    (.gz, .bz2, .xz, .zst) or not; JSON lines, Parquet, CoNLL-U and MediaWiki dumps (.xml) are read as well. A build
+    that was stopped goes on where it was when the same command is run again.
 
     \b
     Examples:
@@ -61,8 +72,8 @@ def build(
     from zh_elmo.corpus.show import show as show_corpus
 
     settings, files = _settings(sources, sets or [])
-    settings = _with_options(settings, script, segmenter, exclude or [])
-    build_corpus(settings, files, out, workers=worker_count(threads), quiet=quiet)
+    settings = _with_options(settings, script, segmenter, exclude or [], {"encoding": encoding, "field": field})
+    build_corpus(settings, files, out, workers=worker_count(threads), command=command_line(), quiet=quiet)
     typer.echo(show_corpus(out))
 
 
@@ -129,11 +140,16 @@ def _settings(sources: list[str], sets: list[str]) -> tuple[CorpusSettings, list
 
 
 def _with_options(
-    settings: CorpusSettings, script: str | None, segmenter: str | None, exclude: list[str]
+    settings: CorpusSettings,
+    script: str | None,
+    segmenter: str | None,
+    exclude: list[str],
+    reading: dict[str, str | None],
 ) -> CorpusSettings:
     """`settings` with what the command line says besides."""
     from msgspec.structs import replace
 
     chosen = {key: value for key, value in (("script", script), ("segmenter", segmenter)) if value is not None}
     text = replace(settings.text, **chosen)
-    return replace(settings, text=text, exclude=[*settings.exclude, *exclude])
+    said = {key: value for key, value in reading.items() if value is not None}
+    return replace(settings, text=text, exclude=[*settings.exclude, *exclude], **said)

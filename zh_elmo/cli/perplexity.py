@@ -32,7 +32,7 @@ def perplexity(
     from zh_elmo.formats.find import load_bilm
     from zh_elmo.lm.perplexity import corpus_perplexity
 
-    figures = corpus_perplexity(load_bilm(model).bilm, Corpus.open(corpus), quiet=quiet)
+    figures = corpus_perplexity(load_bilm(model, softmax=True).bilm, Corpus.open(corpus), quiet=quiet)
     if json:
         typer.echo(json_format.dumps(figures, indent=2))
         return

@@ -57,7 +57,9 @@ class ElmoModel:
             warnings.warn(note, stacklevel=2)
         text = convert(opened.text["settings"], TextSettings, opened.path / "text.json") if opened.text else None
         bilm = opened.bilm
-        self._embedder = Embedder(bilm, text, state="carry", facts=opened.facts, path=opened.path)
+        # without the path where the softmax is wanted: by its path it would be pickled as a model without one
+        path = None if full else opened.path
+        self._embedder = Embedder(bilm, text, state="carry", facts=opened.facts, path=path)
         self.batch_size, self.vector_size, self.n_layers = max_batch_size, bilm.width, bilm.n_layers
         self.max_chars = bilm.settings.characters.maximum + 2
         self.vocab = [*_SPECIAL, *bilm.words] if bilm.softmax is not None else None

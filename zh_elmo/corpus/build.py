@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -14,9 +15,10 @@ from zh_elmo.corpus import sources as text_sources
 from zh_elmo.corpus.cut import Cutter, Task
 from zh_elmo.corpus.engines import Engine, cut
 from zh_elmo.corpus.exclude import excluded
+from zh_elmo.corpus.readers import count_characters
 from zh_elmo.corpus.repeated import Repeated
 from zh_elmo.corpus.settings import CorpusSettings
-from zh_elmo.corpus.sources import Source
+from zh_elmo.corpus.sources import Asked, Source
 from zh_elmo.corpus.store import FORMAT
 from zh_elmo.corpus.work import Work
 from zh_elmo.corpus.write import Writer
@@ -48,15 +50,16 @@ def build(
     """
     started = time.monotonic()
     _check_target(out)
-    found = text_sources.find([*settings.sources, *files])
+    found = text_sources.find([*settings.sources, *files], _asked(settings))
     cutter = Cutter(settings, excluded(settings.exclude))
     described = [source.describe() for source in found]
     text = Pipeline(settings.text).describe()
-    total = sum(text_sources.count_characters(source.path) for source in found)
+    total = sum(count_characters(source.path, source.how) for source in found)
     # the target first: where it cannot be written nothing is cut in vain
+    passed_over: dict[str, Counter[str]] = {}
     with building(out) as folder, Work(out, [plain(settings), described, text, _TASK, _version()]) as work:
         with Progress("corpus", total, unit="characters", quiet=quiet) as progress:
-            for read in cut(cutter, work, _tasks(found), engine=engine, workers=workers):
+            for read in cut(cutter, work, _tasks(found, passed_over), engine=engine, workers=workers):
                 progress.advance(read)
         counts, drops = _written(folder, settings, work)
         manifest = _manifest(folder, settings, described, text, command)
@@ -64,6 +67,7 @@ def build(
         manifest |= {
             "counts": counts,
             "drops": drops,
+            "passed_over": {name: dict(counts) for name, counts in passed_over.items() if counts},
             "seconds": round(seconds, 2),
             "characters_per_second": round(counts["characters"] / seconds),
         }
@@ -92,12 +96,18 @@ def _check_target(out: Path) -> None:
         raise BadInput("exists and is not a corpus; name another folder", path=out, usage=True)
 
 
-def _tasks(found: Iterable[Source]) -> Iterator[Task]:
-    """Paragraphs of about _TASK characters together; each file ends a document."""
+def _asked(settings: CorpusSettings) -> Asked:
+    return Asked(settings.encoding, settings.field, settings.text.script)
+
+
+def _tasks(found: Iterable[Source], passed_over: dict[str, Counter[str]]) -> Iterator[Task]:
+    """Paragraphs of about _TASK characters together; each file ends a document. passed_over: filled with what a file
+    has besides, such as the redirects of a dump."""
     paragraphs: list[str] = []
     characters = read = 0
     for source in found:
-        for paragraph, length in text_sources.paragraphs(source):
+        counts = passed_over.setdefault(source.path.name, Counter())
+        for paragraph, length in text_sources.paragraphs(source, counts):
             paragraphs.append(paragraph)
             characters += len(paragraph)
             read += length

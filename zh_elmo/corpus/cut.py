@@ -10,7 +10,9 @@ import numpy as np
 
 from zh_elmo.corpus.chunk import Chunk
 from zh_elmo.corpus.exclude import Excluded
+from zh_elmo.corpus.filters import fault
 from zh_elmo.corpus.index import hashes as type_hashes
+from zh_elmo.corpus.readers import Final
 from zh_elmo.corpus.settings import CorpusSettings
 from zh_elmo.corpus.store import DOCUMENT_END, SENTENCE_END
 from zh_elmo.text.pipeline import LONGEST_WORD, Pipeline
@@ -48,7 +50,7 @@ class Cutter:
                 ids.append(DOCUMENT_END)
                 hashes.append(0)
             else:
-                sentences = self.pipeline.forms(paragraph)
+                sentences = self.pipeline.forms(paragraph, final=isinstance(paragraph, Final))
                 joined = "".join(map("".join, sentences))
                 reason = self._fault(joined) or self._append(sentences, index, ids, changes)
                 if reason:
@@ -75,7 +77,7 @@ class Cutter:
             return "nothing visible"
         if self.excluded and self.excluded.holds(joined):
             return "holds a sentence of an excluded treebank"
-        return None
+        return fault(joined, self.settings.filters)
 
     def _append(
         self, sentences: list[list[str]], index: defaultdict[str, int], ids: list[int], changes: dict[str, int]

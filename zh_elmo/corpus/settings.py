@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec import field
+import msgspec
 
+from zh_elmo.corpus.filters import Filters
 from zh_elmo.files import BadInput
 from zh_elmo.recipe import Settings
 from zh_elmo.text.pipeline import TextSettings
@@ -12,9 +13,12 @@ from zh_elmo.text.pipeline import TextSettings
 class CorpusSettings(Settings):
     """What a corpus is built from and how."""
 
-    sources: list[str] = field(default_factory=list)  # data sets of the catalogue, files or folders of raw text
+    sources: list[str] = msgspec.field(default_factory=list)  # data sets of the catalogue, files or folders of raw text
+    encoding: str = ""  # of all files; not said: found by looking, for each
+    field: str = "text"  # of JSON lines, and the column of Parquet
     text: TextSettings = TextSettings()
-    exclude: list[str] = field(default_factory=list)  # treebanks whose dev and test sentences are kept out
+    filters: Filters = Filters()
+    exclude: list[str] = msgspec.field(default_factory=list)  # treebanks whose dev and test sentences are kept out
     held_out: float = 0.005  # share of the paragraphs that is kept for perplexity
     minimum: int = 1  # words; shorter sentences are dropped
     maximum: int = 250  # words; longer sentences are cut

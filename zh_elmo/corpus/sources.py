@@ -1,21 +1,29 @@
-"""Where the text of a corpus comes from: data sets of the catalogue, files, folders; paragraph by paragraph."""
+"""Where the text of a corpus comes from: data sets of the catalogue, files, folders, patterns, standard input."""
 
 from __future__ import annotations
 
-import re
+import glob
+import sys
+import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from zh_elmo import data
-from zh_elmo.files import COMPRESSED, BadInput, existing, lines, open_bytes, sha256
+from zh_elmo.corpus import readers
+from zh_elmo.corpus.encoding import SAMPLE, Decided, decide, named
+from zh_elmo.corpus.readers import How, Paragraph
+from zh_elmo.files import COMPRESSED, BadInput, existing, open_bytes, sha256
+from zh_elmo.text.script import Target
 
-TEXT_SUFFIXES = (".txt", *(f".txt{suffix}" for suffix in COMPRESSED))
-_BLOCK = 1 << 22
-_PFR_GROUP = re.compile(r"(?<!\S)\[+(?=[^\s/])")
-_PFR_TAG = re.compile(r"(?<=\S)/[A-Za-z]+(?:\][A-Za-z]+)*(?:\s+|$)")
+_READERS = {
+    ".txt": "lines", ".jsonl": "jsonl", ".ndjson": "jsonl", ".conllu": "conllu", ".parquet": "parquet",
+    ".xml": "mediawiki",
+}  # fmt: skip
+# What is taken from a folder: a treebank among texts is for evaluation, and taken only where it is named itself.
+_IN_FOLDERS = (".txt", ".jsonl", ".ndjson", ".parquet")
+STDIN = "-"
 
 
 class Source(NamedTuple):
@@ -23,30 +31,49 @@ class Source(NamedTuple):
 
     name: str  # of the data set, or the path as given
     path: Path
-    reader: str = "lines"
+    how: How
+    decided: str = ""  # how the encoding was found, where it was not said
     licence: str = ""
     attribution: str = ""
 
     def describe(self) -> dict[str, Any]:
         """What the manifest says of it; the digest is of the file as it lies there."""
-        facts = {"name": self.name, "file": self.path.name, "sha256": sha256(self.path), "bytes": _size(self.path)}
-        return facts | {
-            key: value for key, value in (("licence", self.licence), ("attribution", self.attribution)) if value
-        }
+        facts = {
+            "name": self.name, "file": self.path.name, "sha256": sha256(self.path), "bytes": self.path.stat().st_size,
+            "reader": self.how.reader, "encoding": self.how.encoding,
+        }  # fmt: skip
+        more = {"encoding_decided": self.decided, "licence": self.licence, "attribution": self.attribution}
+        if self.how.reader in ("jsonl", "parquet"):
+            more["field"] = self.how.field
+        return facts | {key: value for key, value in more.items() if value}
 
 
-def find(sources: Sequence[str | Path]) -> list[Source]:
-    """The files that names and paths stand for, in order; a path that exists wins over a name.
+class Asked(NamedTuple):
+    """What is said of all files: encoding ("": found by looking), field of JSON lines and Parquet, script."""
 
-    Raises BadInput (usage) for what is neither, for a folder without text and for a treebank.
+    encoding: str = ""
+    field: str = "text"
+    script: Target = "simplified"  # that is wanted in the end
+
+
+def find(sources: Sequence[str | Path], asked: Asked = Asked()) -> list[Source]:  # noqa: B008  (immutable)
+    """The files that names, paths, patterns (`news/*.txt.gz`) and `-` (standard input) stand for, in order; a path that
+    exists wins over a name.
+
+    Raises BadInput (usage) for what is none of them and for a folder without text; BadInput for a file in an encoding
+    that is not found.
     """
+    if asked.encoding:
+        asked = asked._replace(encoding=named(asked.encoding))
     found: list[Source] = []
     for source in sources:
         path = Path(source)
         if path.is_dir():
-            found += _folder(path)
+            found += _folder(path, asked)
+        elif str(source) == STDIN:
+            found.append(_stdin(asked))
         elif isinstance(source, Path) or path.exists() or source not in data.catalogue():
-            found.append(_file(source))
+            found += _pattern(str(source), asked) if _is_pattern(source) else [_file(source, asked)]
         else:
             found += _dataset(source)
     if not found:
@@ -54,56 +81,89 @@ def find(sources: Sequence[str | Path]) -> list[Source]:
     return found
 
 
-def _file(source: str | Path) -> Source:
+def paragraphs(source: Source, passed_over: Counter[str]) -> Iterator[Paragraph]:
+    """See `readers.paragraphs`."""
+    return readers.paragraphs(source.path, source.how, passed_over)
+
+
+def _file(source: str | Path, asked: Asked, name: str = "") -> Source:
     if isinstance(source, str) and not Path(source).exists() and "/" not in source and "." not in source:
         data.dataset(source)  # looks like a name: says which names there are
     path = existing(source, "file, folder or data set")
-    if ".conllu" in path.name:
-        raise BadInput("a treebank is not raw text", path=path, usage=True)
-    return Source(str(source), path)
+    reader = _reader_of(path)
+    decided = Decided(asked.encoding, "") if asked.encoding or reader in ("parquet", "mediawiki") else _decide(path)
+    return Source(
+        name or str(source), path, How(reader, decided.name or "utf-8", asked.field, asked.script), decided.how
+    )
 
 
-def _folder(folder: Path) -> list[Source]:
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name.endswith(TEXT_SUFFIXES))
+def _reader_of(path: Path) -> str:
+    """By the last part of the name that is no compression."""
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSED]
+    return _READERS.get(suffixes[-1], "lines") if suffixes else "lines"
+
+
+def _decide(path: Path) -> Decided:
+    with open_bytes(path) as stream:
+        sample = stream.read(SAMPLE + 1)
+    found = decide(sample[:SAMPLE], whole=len(sample) <= SAMPLE)
+    if found is None:
+        raise _in_no_encoding(path, sample)
+    return found if found.name != "utf-8" else Decided("utf-8", "")
+
+
+def _in_no_encoding(path: Path, sample: bytes) -> BadInput:
+    message = "not UTF-8, and no text in GB18030, Big5-HKSCS, CP950 or UTF-16 either; name the encoding (--encoding)"
+    try:
+        sample.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = sample.count(b"\n", 0, error.start) + 1
+        return BadInput(message, path=path, line=line, byte=error.start)
+    return BadInput(message, path=path)
+
+
+def _folder(folder: Path, asked: Asked) -> list[Source]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and _is_text(path))
     if not files:
-        raise BadInput(f"no text file in the folder (looked for {', '.join(TEXT_SUFFIXES)})", path=folder, usage=True)
-    return [Source(str(folder), path) for path in files]
+        kinds = ", ".join((*_IN_FOLDERS, *(f".txt{suffix}" for suffix in COMPRESSED)))
+        raise BadInput(f"no text file in the folder (looked for {kinds})", path=folder, usage=True)
+    return [_file(path, asked, str(folder)) for path in files]
+
+
+def _is_text(path: Path) -> bool:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    last = suffixes.pop() if suffixes and suffixes[-1] in COMPRESSED else ""
+    return bool(suffixes) and suffixes[-1] in _IN_FOLDERS and not (last and suffixes[-1] == ".parquet")
+
+
+def _is_pattern(source: str | Path) -> bool:
+    return isinstance(source, str) and glob.has_magic(source) and not Path(source).exists()
+
+
+def _pattern(pattern: str, asked: Asked) -> list[Source]:
+    files = sorted(path for path in map(Path, glob.glob(pattern, recursive=True)) if path.is_file())
+    if not files:
+        raise BadInput("no file is called like this", path=pattern, usage=True)
+    return [_file(path, asked, pattern) for path in files]
+
+
+def _stdin(asked: Asked) -> Source:
+    """Standard input, put into a file first: it is read more than once."""
+    folder = Path(tempfile.mkdtemp(prefix="zh_elmo."))
+    path = folder / "stdin.txt"
+    with open(path, "wb") as stream:
+        while block := sys.stdin.buffer.read(1 << 20):
+            stream.write(block)
+    return _file(path, asked, "standard input")
 
 
 def _dataset(name: str) -> list[Source]:
     about = data.dataset(name)
     if about.kind != "text":
-        raise BadInput(f"{name} is a treebank, not raw text", usage=True)
+        raise BadInput(
+            f"{name} is a treebank, not raw text; give its files by path if you want its sentences", usage=True
+        )
     return [
-        Source(name, path, about.reader, *about.licence_of(file))
+        Source(name, path, How(about.reader), "", *about.licence_of(file))
         for file, path in zip(about.files, data.fetch(name), strict=True)
     ]
-
-
-def paragraphs(source: Source) -> Iterator[tuple[str, int]]:
-    """(paragraph, characters that were read for it) of a file, one a line; an empty paragraph, which is a blank line,
-    stands for the end of a document. Raises BadInput naming the byte where the file is not UTF-8."""
-    for number, line in lines(source.path):
-        text = _untagged(line, source.path, number) if source.reader == "pfr" else line.strip()
-        yield text, len(line) + 1
-
-
-def _untagged(line: str, path: Path, number: int) -> str:
-    """People's Daily as tagged at Peking University: `[中央/n 电台/n]nt` is 中央电台."""
-    text, tags = _PFR_TAG.subn("", _PFR_GROUP.sub("", line.strip()))
-    if tags != len(line.split()):
-        raise BadInput("expected words as word/tag between spaces", path=path, line=number)
-    return text
-
-
-def count_characters(path: Path) -> int:
-    """Code points of a file, quickly: the bytes that begin one. What is not UTF-8 is found when it is read."""
-    total = 0
-    with open_bytes(path) as stream:
-        while block := stream.read(_BLOCK):
-            total += int(np.count_nonzero((np.frombuffer(block, np.uint8) & 0xC0) != 0x80))
-    return total
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import operator
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -190,6 +191,10 @@ class Embedder:
         if not isinstance(raw, str):
             raise BadInput(f"raw text (str) is due, not {type(raw).__name__}; for lists of words there is embed")
         pick = self._picker(mix, layers)
+        if self.text is None:
+            cutter = self.pipeline.settings.segmenter
+            message = f"raw text is cut into words by {cutter}, and nobody says how this model's corpus was"
+            warnings.warn(f"{message}; words of your own cutting may fit it better", stacklevel=2)
         self._compare_versions()
         return self._text_vectors(raw, pick)
 
@@ -233,15 +238,28 @@ class Embedder:
         return f"<Embedder{where}: {self.n_layers} layers of {self.width} numbers, {self.dtype}>"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Embedder:
-        return self  # nothing in it changes what it gives
+        if self.state == "reset":
+            return self  # nothing in it changes what it gives
+        twin = copy.copy(self)  # of one biLM, with a state of its own
+        twin._states = self.states
+        return twin
 
-    def __reduce__(self) -> tuple[Callable[..., Embedder], tuple[Any, ...]]:
+    def __copy__(self) -> Embedder:
+        twin = Embedder.__new__(Embedder)
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def __setstate__(self, states: list[State]) -> None:
+        self._states = states
+
+    def __reduce__(self) -> tuple[Callable[..., Embedder], tuple[Any, ...], list[State] | None]:
         options = {
             "dtype": self.dtype, "state": self.state, "normalize": self.normalize, "cached_words": self._cached_words
         }  # fmt: skip
+        states = self._states or None
         if self.path is not None:
-            return _loaded_again, (str(self.path.absolute()), {**options, **self._again}, self.digest)
-        return _rebuilt, (self.bilm, self.text, {**options, "facts": self.facts, "made_with": self.made_with})
+            return _loaded_again, (str(self.path.absolute()), {**options, **self._again}, self.digest), states
+        return _rebuilt, (self.bilm, self.text, {**options, "facts": self.facts, "made_with": self.made_with}), states
 
     # How it is done ---------------------------------------------------------------------------------------------------
 
@@ -250,9 +268,11 @@ class Embedder:
         if layers is not None:
             if layers == "all":
                 return lambda stacked: stacked
-            if isinstance(layers, bool) or not isinstance(layers, int) or not -self.n_layers <= layers < self.n_layers:
-                raise BadInput(f'layers must be "all" or a number from 0 to {self.n_layers - 1}, not {layers!r}')
-            return lambda stacked: stacked[layers]
+            number = _whole(layers)
+            if number is None or not -self.n_layers <= number < self.n_layers:
+                upper = self.n_layers - 1
+                raise BadInput(f'layers must be "all" or a number from 0 to {upper} (-1: the top), not {layers!r}')
+            return lambda stacked: stacked[number]
         if isinstance(mixed, str):
             if mixed != "mean":
                 raise BadInput(f'mix must be "mean" or {self.n_layers} weights, not {mixed!r}')
@@ -374,6 +394,14 @@ class Embedder:
                 yield
         finally:
             self.bilm.train(was_training)
+
+
+def _whole(number: Any) -> int | None:
+    """A whole number of Python or numpy; None for anything else."""
+    try:
+        return None if isinstance(number, bool) else operator.index(number)
+    except TypeError:
+        return None
 
 
 def _named(version: Any) -> str:

@@ -89,8 +89,9 @@ class Writer:
         self._shape: tuple[int, ...] | None = None  # of a word
         self._held_back = 0  # bytes of text that are not written yet
 
-    def add(self, words: Sequence[str], vectors: NDArray[Any]) -> None:
-        """The next sentence: its words, and their vectors [n_words, width] or [n_layers, n_words, width].
+    def add(self, words: Sequence[str], vectors: NDArray[Any], line: str = "") -> None:
+        """The next sentence: its words, and their vectors [n_words, width] or [n_layers, n_words, width]. `line`: what
+        it was read from, by which AllenNLP names it; not given: the words with a space between them.
 
         Raises BadInput where the shape is not the words', another than before or not the layout's, for a number that is
         not finite in the file's dtype, and for a sentence that the layout cannot hold.
@@ -106,6 +107,7 @@ class Writer:
         if not np.isfinite(stored).all():
             raise BadInput(f"a vector is not finite as {self._dtype}: {' '.join(words)[:80]}", path=self.out)
         check_room(self.out, stored.nbytes + self._held_back)
+        self._line = line or " ".join(words)
         self._keep(list(words), stored)
         self.sentences += 1
         if self.sentences % _AT_ONCE == 0:
@@ -155,7 +157,7 @@ class _AllenNlpWriter(Writer):
 
     def _keep(self, words: list[str], vectors: NDArray[Any]) -> None:
         super()._keep(words, vectors)
-        sentence = " ".join(words)
+        sentence = self._line
         self._index[sentence] = str(self.sentences)  # a repeated sentence keeps its last number, as there
         self._held_back += 6 * len(sentence) + 16
 

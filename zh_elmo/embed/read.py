@@ -30,6 +30,7 @@ class Read(NamedTuple):
 
     words: list[str]
     characters: int  # of the file, read since the sentence before
+    line: str = ""  # that it was read from, where a sentence is a line
 
 
 def kind_of(path: Path) -> Kind:
@@ -83,7 +84,7 @@ def _words(path: Path) -> Iterator[Read]:
                 "is this raw text, not words?",
                 stacklevel=2,
             )
-        yield Read(line.split(), len(line) + 1)
+        yield Read(line.split(), len(line) + 1, line.strip())
 
 
 def _tabs(path: Path) -> Iterator[Read]:

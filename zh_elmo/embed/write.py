@@ -146,6 +146,7 @@ class _Work:
         self.embedder, self.source, self.kind, self.how, self.quiet = embedder, source, kind, how, quiet
         self.started = time.monotonic()
         self.sentences = self.words = 0
+        self.line = ""  # of the sentence at hand, if it is one
 
     def to_store(self, out: Path, dtype: StoredDtype, facts: dict[str, Any], resume: bool) -> None:
         embedder = self.embedder
@@ -169,7 +170,7 @@ class _Work:
     def to_hdf5(self, out: Path, layout: Layout, dtype: StoredDtype, facts: dict[str, Any]) -> None:
         with writing_hdf5(out, layout=layout, dtype=dtype, model=self.embedder.digest, facts=facts) as file:
             for words, vectors in self._vectors():
-                file.add(words, vectors)
+                file.add(words, vectors, self.line)
 
     def to_text(self, out: Path) -> None:
         with writing_text(out) as file:
@@ -202,6 +203,7 @@ class _Work:
                 if seen:
                     progress.total = self.words * max(total, seen) / seen  # as the part that is done foretells
                 progress.advance(len(read.words))
+                self.line = read.line
                 yield read.words, vectors
 
 

@@ -43,6 +43,7 @@ _NOT_THERE = 0
 ALL_BYTES = character_rows(
     PADDING, _NOT_THERE, BEGIN_OF_WORD, END_OF_WORD, BEGIN_OF_SENTENCE, END_OF_SENTENCE, *range(256)
 )
+LONGEST = 10_000  # characters or bytes of a word that a model may ask for: memory grows with it
 _CLIP = 3.0  # of all models that were published
 
 
@@ -78,6 +79,8 @@ class CharCnn(msgspec.Struct):
             raise ValueError("char_cnn.filters is empty")
         if self.max_characters_per_token < max(3, *(width for width, _ in self.filters)):
             raise ValueError("char_cnn.max_characters_per_token is too small for marks and filters")
+        if self.max_characters_per_token > LONGEST:
+            raise ValueError(f"char_cnn.max_characters_per_token is over {LONGEST:,}: no word is so long")
 
 
 class Options(msgspec.Struct):

@@ -75,11 +75,17 @@ def _stored(name: bytes, value: bytes, data: _Data, index: Path) -> Stored | Non
     if offset + size > data.sizes[path]:
         message = f"cut: {one_line(text, 100)} should end at byte {offset + size:,} of {data.sizes[path]:,}"
         raise BadInput(message, path=path)
-    return Stored(text, shape, shown, path, partial(_fetched, path, dtype, shape, offset, kind == _BFLOAT16))
+    check = int.from_bytes(fields[6], "little") if 6 in fields else None
+    return Stored(text, shape, shown, path, partial(_fetched, path, dtype, shape, offset, kind == _BFLOAT16, check))
 
 
-def _fetched(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int, wide: bool) -> NDArray[Any]:
+def _fetched(
+    path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int, wide: bool, check: int | None
+) -> NDArray[Any]:
+    """The numbers, if their checksum is the one that the index has."""
     numbers = map_numbers(path, dtype, shape, offset)
+    if check is not None and masked(crc32c(numbers)) != check:
+        raise ValueError("other bytes than were written: its checksum is wrong")
     return from_bfloat16(numbers) if wide else numbers
 
 

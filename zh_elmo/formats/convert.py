@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -10,11 +11,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 import torch
 
-from zh_elmo.files import BadInput, building, write_json, write_text
+from zh_elmo.files import BadInput, building, write_bytes, write_json, write_text
 from zh_elmo.formats import bilm_tf, many_langs, own
 from zh_elmo.formats.checkpoint_write import training_names, write_checkpoint
 from zh_elmo.formats.equivalent import for_bilm_tf, for_many_langs
 from zh_elmo.formats.find import load_bilm
+from zh_elmo.formats.opened import Opened
 from zh_elmo.formats.places import Place, emptied
 from zh_elmo.lm.model import BiLM
 from zh_elmo.lm.settings import Model
@@ -61,7 +63,25 @@ def convert(
             dtype=dtype,
         )
         return notes
-    return [*notes, *save_as(opened.bilm, folder, to, lossy=lossy)]
+    if dtype != "float32":
+        raise BadInput(f"{to} has its weights as float32", path=folder, usage=True)
+    return [*notes, *_left_behind(opened, to), *save_as(opened.bilm, folder, to, lossy=lossy)]
+
+
+def _left_behind(opened: Opened, to: Format) -> list[str]:
+    """What the other format has no place for."""
+    lost = []
+    if opened.text:
+        settings = opened.text["settings"]
+        how = ", ".join(f"{key} {settings[key]}" for key in ("script", "punctuation", "quotes", "segmenter"))
+        lost.append(
+            f"how words are normalised and cut ({how}) is not in its files: give it words as the corpus has them"
+        )
+    if opened.bilm.softmax is not None and to == "bilm-tf":
+        lost.append("its files have no softmax")
+    if opened.facts.get("mixes"):
+        lost.append("its files have no learned mixes; zh-elmo info tells them")
+    return lost
 
 
 def save_as(bilm: BiLM, folder: str | Path, to: Format, *, lossy: bool = False) -> list[str]:
@@ -153,7 +173,9 @@ def _classifier(bilm: BiLM, n_words: int) -> dict[str, Any]:
 
 
 def _pickle(path: Path, arrays: dict[str, Any]) -> None:
-    torch.save(OrderedDict((name, torch.from_numpy(array)) for name, array in arrays.items()), path)
+    made = io.BytesIO()
+    torch.save(OrderedDict((name, torch.from_numpy(array)) for name, array in arrays.items()), made)
+    write_bytes(path, made.getbuffer())
 
 
 # bilm-tf --------------------------------------------------------------------------------------------------------------
@@ -215,9 +237,12 @@ def _hdf5(path: Path, arrays: dict[str, Any]) -> None:
     except ImportError:
         message = "HDF5 files need the package h5py: pip install 'zh-elmo[formats]'"
         raise BadInput(message, path=path, usage=True) from None
-    with h5py.File(path, "w") as file:
+    # in memory first: on a full disk h5py crashes, and torch blames itself
+    made = io.BytesIO()
+    with h5py.File(made, "w") as file:
         for name, array in arrays.items():
             file.create_dataset(name, data=array)
+    write_bytes(path, made.getbuffer())
 
 
 def _as_written(name: str) -> str:

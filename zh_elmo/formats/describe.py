@@ -25,7 +25,7 @@ def describe(opened: Opened) -> dict[str, Any]:
         "missing": _missing(opened),
         "assumed": list(opened.notes),
     }
-    if "mixes" in opened.facts:
+    if opened.kind != "zh_elmo" and opened.facts.get("mixes"):
         told["mixes"] = [
             f"weights {mix['weights']} before the softmax, gamma {mix['gamma']}" for mix in opened.facts["mixes"]
         ]

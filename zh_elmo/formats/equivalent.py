@@ -78,7 +78,8 @@ def for_bilm_tf(bilm: BiLM, *, softmax: bool = False) -> BiLM:
         state["tokens.table.weight"] = torch.addmm(bias, state["tokens.table.weight"], weight.t())
     changes = {"marks": bilm_tf.MARKS, "softmax": softmax, "word_size": 0, "cut_words": False}
     model = _changed(settings, state, reads, **changes)
-    return _built(model, bilm.chars, bilm.words if needs_words else [], state)
+    told = needs_words or not (awkward or taken)  # words that nothing depends on are told all the same
+    return _built(model, bilm.chars, bilm.words if told else [], state)
 
 
 def _padding_outside(bilm: BiLM) -> _State:

@@ -21,7 +21,7 @@ from zh_elmo.formats.stored import Stored
 T = TypeVar("T")
 _UNMISTAKABLE = {own.WEIGHTS, own.CHARS, own.WORDS, own.TEXT}  # two of these are a model of ours, if a damaged one
 _VOCABULARIES = ("vocab.txt", "vocab.txt.gz")
-_STATE_DICTS = (".th", ".pt", ".pth")
+_STATE_DICTS = (".th", ".pt", ".pth", ".bin")
 _ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".tbz", ".xz", ".txz", ".model")
 _HDF5, _ZIP, _PICKLE = b"\x89HDF\r\n\x1a\n", b"PK\x03\x04", b"\x80"
 _MAGIC = {_ZIP: "zip", b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ": "xz"}
@@ -49,7 +49,8 @@ def load_bilm(
     Raises BadInput for what is no model, naming what was looked for and what was found.
     """
     where = "model; give the path of a folder, file or archive on this machine: nothing is downloaded"
-    place, files = existing(path, where), files or {}
+    prefix = Path(f"{path}.index")  # the name that TensorFlow has for a checkpoint, which is no file
+    place, files = prefix if prefix.is_file() else existing(path, where), files or {}
     for file in files.values():
         existing(file, "file")
     asked = Asked(softmax, words, **files)
@@ -96,12 +97,14 @@ def _weights_in(place: Path, names: Sequence[str], asked: Asked) -> Opened | Non
                 faults.append(fault)
     weights = [(file, stored) for file, stored in hdf5 if bilm_tf.is_weights(stored)]
     prefix = _checkpoint_in(place, names)
-    if prefix is not None and (asked.softmax or not weights):  # HDF5 files have no softmax
-        return _checkpoint(prefix, asked, "bilm-tf training checkpoint", place)
+    if prefix is not None:  # which has all that a dump of it has, and the softmax
+        opened = _checkpoint(prefix, asked, "bilm-tf training checkpoint", place)
+        beside = [f"{file.name} beside it was not looked at" for file, _ in weights]
+        return opened._replace(notes=(*opened.notes, *beside))
     if weights:
         file, stored = _one(weights, place, "weights")
         return _hdf5(file, stored, asked)
-    pickles = [file for file in files if file.suffix in _STATE_DICTS]
+    pickles = [file for file in files if file.suffix in _STATE_DICTS and _is_pickle(file)]
     if pickles:
         return _file(_one([(file, 0) for file in pickles], place, "weights")[0], asked)
     if faults:
@@ -160,7 +163,7 @@ def _file(file: Path, asked: Asked) -> Opened | None:
         return _hdf5(file, stored, asked)
     if _is_archive(file):
         return _archive(file, asked)
-    if _starts_with(file, _PICKLE) or _starts_with(file, _ZIP):
+    if _is_pickle(file):
         return _state_dict(file, asked)
     raise BadInput(f"a file that is no model; looked for {_LOOKED_FOR}", path=file)
 
@@ -258,6 +261,7 @@ def _allennlp_archive(folder: Path, asked: Asked) -> Opened:
         found = _value_of(config, "options_file")
         last = found.replace("\\", "/").rpartition("/")[2] if isinstance(found, str) else ""
         beside = [file for file in sorted(folder.rglob("*.json")) if last and file.name == last]
+        beside += sorted((folder / "fta").glob("*options_file"))  # "files to archive", named by their place in config
         asked = asked._replace(options=beside[0] if beside else _options_for(folder / "weights.th"))
     opened = _state_dict(folder / "weights.th", asked)
     facts = {key: value for key in ("do_layer_norm", "projection_dim") if (value := _value_of(config, key)) is not None}
@@ -331,12 +335,18 @@ def _starts_with(file: Path, magic: bytes) -> bool:
         return stream.read(len(magic)) == magic
 
 
+def _is_pickle(file: Path) -> bool:
+    return _starts_with(file, _PICKLE) or _starts_with(file, _ZIP)
+
+
 def _is_archive(file: Path) -> bool:
     """A tar, compressed or not, or a zip that is none of torch's own."""
     if not file.is_file():
         return False
     with open(file, "rb") as stream:
         start = stream.read(512)
+    if file.suffix.lower() == ".npz":
+        return False
     if start.startswith(_ZIP):
         try:
             with zipfile.ZipFile(file) as inside:

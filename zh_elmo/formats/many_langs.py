@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from zh_elmo.files import BadInput, lines, read_json
+from zh_elmo.formats.bilm_tf import LONGEST
 from zh_elmo.formats.opened import Opened
 from zh_elmo.formats.pickled import read_pickle
 from zh_elmo.formats.places import (
@@ -151,6 +152,10 @@ def _configured(folder: Path, tokens: Mapping[str, Stored], encoder: Mapping[str
             inside = os.path.normpath(path).startswith(os.path.normpath(folder) + os.sep)
             if inside and path.is_file():
                 return Configured(_read(path), str(path), (folder / CONFIG, path), [])
+    found = _configurations(folder)
+    if len(found) == 1:
+        note = f"no {CONFIG} that names a configuration here: taken is {found[0].name}"
+        return Configured(_read(found[0]), str(found[0]), (found[0],), [note])
     where = f"{CONFIG} names {named}, which is not here" if named else f"no {CONFIG} that names a configuration"
     sample = convert(SAMPLE, Configuration, SAMPLE_NAMES[0])
     inferred = _inferred(tokens, encoder)
@@ -160,6 +165,17 @@ def _configured(folder: Path, tokens: Mapping[str, Stored], encoder: Mapping[str
     assumed = "relu, clips of 3 and 50 characters a word"
     note = f"{where}: sizes were read from the tensors, and assumed are {assumed}"
     return Configured(inferred, "the shapes of the other tensors", (), [note])
+
+
+def _configurations(folder: Path) -> list[Path]:
+    """Files of the folder that read like a configuration, under whatever name."""
+    found = []
+    for path in sorted(folder.glob("*.json")):
+        if path.is_file() and path.name != CONFIG:
+            raw = read_json(path)
+            if isinstance(raw, dict) and {"encoder", "token_embedder"} <= raw.keys():
+                found.append(path)
+    return found
 
 
 def _config_path(folder: Path) -> str:
@@ -221,6 +237,8 @@ def settings_of(configuration: Configuration, *, n_words: int) -> Model:
         )
     if tokens.max_characters_per_token < 3:
         raise ValueError(f"max_characters_per_token {tokens.max_characters_per_token} leaves no room for a character")
+    if tokens.max_characters_per_token > LONGEST:
+        raise ValueError(f"max_characters_per_token is over {LONGEST:,}: no word is so long")
     two_way = encoder.name.lower() == "lstm"
     return Model(
         characters=Characters(

@@ -51,17 +51,18 @@ BLACK_FLAG = "\U0001f3f4"  # the only base after which tag characters (subdivisi
 TAGS = "\U000e0000-\U000e007f"
 SURROGATES = "\ud800-\udfff"
 
-# Extended_Pictographic with modifiers and regional indicators, widened to whole blocks.
+# Extended_Pictographic with modifiers and regional indicators, widened to whole blocks (but for two brackets, U+2329
+# and U+232A, which NFC exchanges).
 EMOJI = (
-    "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u25aa-\u27bf\u2934\u2935\u2b05-\u2b55"
+    "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u2328\u232b-\u23ff\u25aa-\u27bf\u2934\u2935\u2b05-\u2b55"
     "\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 )
 
-# Characters of combining class 0 that nevertheless compose with the one before: jamo and Indic vowel signs
-# (NFC_Quick_Check=Maybe of the Unicode Character Database).
+# Characters of combining class 0 that nevertheless belong to the one before: jamo and Indic vowel signs
+# (NFC_Quick_Check=Maybe of the Unicode Character Database), and three that NFC takes apart into marks.
 _COMPOSING_STARTERS = (
     "\u1161-\u1175\u11a8-\u11c2\u09be\u09d7\u0b3e\u0b56\u0b57\u0bbe\u0bd7\u0cc2\u0cd5\u0cd6\u0d3e\u0d57\u0dcf\u0ddf"
-    "\u102e\u1b35\U00011127\U0001133e\U00011357\U000114b0\U000114ba\U000114bd\U000115af\U00011930"
+    "\u0f73\u0f75\u0f81\u102e\u1b35\U00011127\U0001133e\U00011357\U000114b0\U000114ba\U000114bd\U000115af\U00011930"
 )
 _composing = re.compile(f"[{_COMPOSING_STARTERS}]")
 

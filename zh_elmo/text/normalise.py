@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from math import inf
 from typing import Literal, NamedTuple
 
 from zh_elmo.files import BadInput
@@ -17,32 +19,66 @@ from zh_elmo.text import characters
 from zh_elmo.text.punctuation import full_width, requote
 
 Edit = tuple[int, int, str]  # text[start:end] becomes the string
+Block = tuple[int, int, int, int]  # output[0:1] came from input[2:3] as a whole; empty where the input was removed
+Drop = Literal["space", "control", "zero-width", "selector", "tag", "noncharacter"]
 
 
 class Normalised(NamedTuple):
-    """Output character k came from input[starts[k]:ends[k]]; both None where the two are the same throughout."""
+    """The text, and where it is not its input: outside of the blocks, which are in order, it goes on one by one."""
 
     text: str
-    starts: list[int] | None = None
-    ends: list[int] | None = None
+    blocks: tuple[Block, ...] = ()
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """The input span of output[start:end], which must not be empty."""
-        if self.starts is None or self.ends is None:
+        if not self.blocks:
             return start, end
-        return self.starts[start], self.ends[end - 1]
+        return self._origin(start)[0], self._origin(end - 1)[1]
+
+    def parts(self, place: int) -> bool:
+        """Whether output[place - 1] and output[place] came from one piece of the input, so that no word may begin
+        there (one character of the input that NFC writes as two, or a letter with marks that it has no character for).
+        """
+        return bool(self.blocks) and 0 < place < len(self.text) and self._origin(place - 1)[1] > self._origin(place)[0]
+
+    def _origin(self, place: int) -> tuple[int, int]:
+        """The input span of output[place]."""
+        number = bisect_right(self.blocks, (place, inf, inf, inf)) - 1
+        if number < 0:
+            return place, place + 1
+        _, end, from_start, from_end = self.blocks[number]
+        if place < end:
+            return from_start, from_end
+        return from_end + place - end, from_end + place - end + 1
 
 
-_CRLF = re.compile("\r\n")
-_SURROGATE = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]")
-_REMOVED = re.compile(f"[{characters.REMOVED}]+")
+_SURROGATE = re.compile("[\ud800-\udfff](?:(?<=[\ud800-\udbff])[\udc00-\udfff])?")
+_TAGS = re.compile(f"[{characters.TAGS}]")
 _JOINERS_OR_TAGS = re.compile(f"{characters.JOINER}+|[{characters.TAGS}]+")
 _EMOJI = re.compile(f"[{characters.EMOJI}]")
-_SPACES = re.compile(" +")
-_FOLDED = "".join(map(chr, characters.FOLDS))
+_SPACES = re.compile(r" (?: +|(?<=\n )|(?=\n)|(?<=\A )|\Z)")  # begins with a literal, which is found fast
+_FOLDED = re.compile(f"[{''.join(map(chr, characters.FOLDS))}]")
+# Characters beyond the basic plane, one by one in a class, make the search ten times slower: looked for as one range.
+_BEYOND = re.compile("[\U0001fffe-\U0010ffff]")
+_BASIC = "".join(re.findall("[\0-,.-\uffff](?:-[\0-\uffff])?", characters.REMOVED))  # ranges and single ones
+_REMOVED_IN_BASIC = re.compile(f"[{_BASIC}]+")
+_REMOVED = re.compile(f"[{characters.REMOVED}]+")
 _TOUCHED = re.compile(
-    f"[{characters.REMOVED}{characters.JOINER}{characters.TAGS}{characters.SURROGATES}{_FOLDED}]|  | \n|\n "
+    f"[{_BASIC}{characters.JOINER}{characters.SURROGATES}{_FOLDED.pattern[1:-1]}{_BEYOND.pattern[1:-1]}]"
 )
+# What no step has anything to do with, whatever stands beside it: common ideographs, most ASCII, Chinese punctuation.
+_PLAIN = re.compile("[\u3400-\u9fff \"-'*+/-9<=>@-~，。、；：？！（）“”‘’《》〈〉【】〔〕…—·～％]*")
+_KINDS: dict[Drop, re.Pattern[str]] = {
+    "control": re.compile("[\0-\x1f\x7f-\x9f]"),
+    "selector": re.compile("[\u180b-\u180d\ufe00-\ufe0f\U000e0100-\U000e01ef]"),
+    "tag": _TAGS,
+    "noncharacter": re.compile(
+        f"[\ufdd0-\ufdef{''.join(chr(plane << 16 | 0xFFFE) + chr(plane << 16 | 0xFFFF) for plane in range(17))}]"
+    ),
+    "zero-width": re.compile(f"[{characters.REMOVED}{characters.JOINER}]"),
+}
+# What NFC may change lies in runs of other characters than ASCII and common ideographs, or stands before such a run.
+_NOT_INERT = re.compile("[^\0-\x7f\u3400-\u9fff]+")
 
 
 def normalise(
@@ -54,11 +90,11 @@ def normalise(
     """Normalise `text`, of any number of lines. Raises BadInput where it is not a str."""
     if not isinstance(text, str):
         raise BadInput(f"text is due (str), not {type(text).__name__}; decode bytes first")
-    now = Normalised(text)
-    if not (unicodedata.is_normalized("NFC", text) and _TOUCHED.search(text) is None and text.strip(" ") == text):
-        now = _clean(now)
+    if quotes != "corner" and _PLAIN.fullmatch(text) and not _has_spaces(text):  # nearly every line of a corpus
+        return tuple.__new__(Normalised, (text, ()))  # half the time of Normalised(text)
+    now = clean(Normalised(text))
     if quotes != "keep":
-        now = now._replace(text=requote(now.text, quotes))
+        now = Normalised(requote(now.text, quotes), now.blocks)
     return widened(now) if punctuation == "full" else now
 
 
@@ -69,16 +105,53 @@ def widened(now: Normalised) -> Normalised:
     return now
 
 
-def _clean(now: Normalised) -> Normalised:
-    """Steps 1 to 8 of the policy."""
-    now = edited(now, ((*m.span(), _scalar(m.group())) for m in _SURROGATE.finditer(now.text)))
-    now = edited(now, ((*m.span(), "\n") for m in _CRLF.finditer(now.text)))
-    now = now._replace(text=now.text.translate(characters.FOLDS))  # one to one: spans stay
-    now = edited(now, ((*m.span(), "") for m in _REMOVED.finditer(now.text)))
-    now = edited(now, _joiners_and_tags(now.text))
+def clean(now: Normalised) -> Normalised:
+    """Steps 1 to 8 of the policy, each where there is something to do."""
+    if _TOUCHED.search(now.text):
+        now = _by_characters(now)
+    if _has_spaces(now.text):  # before NFC, which may take a space and its marks for one cluster, with one span
+        now = edited(now, _spaces(now.text))
     if not unicodedata.is_normalized("NFC", now.text):
         now = edited(now, _compositions(now.text))
-    return edited(now, _spaces(now.text))
+    return now
+
+
+def _by_characters(now: Normalised) -> Normalised:
+    """Steps 1 to 7 but for runs of spaces."""
+    if _SURROGATE.search(now.text):
+        now = edited(now, ((*m.span(), _scalar(m.group())) for m in _SURROGATE.finditer(now.text)))
+    if "\r\n" in now.text:
+        now = edited(now, ((*m.span(), "\n") for m in re.finditer("\r\n", now.text)))
+    for one in set(_FOLDED.findall(now.text)):  # few, each replaced faster than str.translate looks at all characters
+        now = Normalised(now.text.replace(one, chr(characters.FOLDS[ord(one)])), now.blocks)
+    removed = _REMOVED if _BEYOND.search(now.text) else _REMOVED_IN_BASIC
+    now = edited(now, ((*match.span(), "") for match in removed.finditer(now.text)))
+    if characters.JOINER in now.text or _TAGS.search(now.text):
+        now = edited(now, _joiners_and_tags(now.text))
+    return now
+
+
+def dropped(raw: str, now: Normalised) -> Iterator[tuple[int, Drop]]:
+    """Every character of `raw` that is in no span of what became of it, as (where, what kind of character it is)."""
+    position = 0  # of the input: everything before is accounted for
+    for start, end, from_start, from_end in now.blocks:
+        if start == end:
+            yield from ((place, _kind(raw, place)) for place in range(max(position, from_start), from_end))
+        position = max(position, from_end)
+
+
+def _kind(raw: str, place: int) -> Drop:
+    character = raw[place]
+    if "\ud800" <= character <= "\udfff":  # half of what was removed
+        character = _scalar(raw[place - (character >= "\udc00") :][:2])
+    if characters.FOLDS.get(ord(character), ord(character)) == ord(" "):
+        return "space"
+    return next(kind for kind, found in _KINDS.items() if found.match(character))
+
+
+def _has_spaces(text: str) -> bool:
+    """Whether there is a run of spaces, or one at the beginning or the end of a line."""
+    return " " in text and ("  " in text or text[0] == " " or text[-1] == " " or "\n " in text or " \n" in text)
 
 
 def _scalar(surrogates: str) -> str:
@@ -102,15 +175,20 @@ def _joiners_and_tags(text: str) -> Iterator[Edit]:
 
 def _compositions(text: str) -> Iterator[Edit]:
     """NFC cluster by cluster: a starter with its marks and jamo."""
-    start = 0
-    for end in range(1, len(text) + 1):
-        if end < len(text) and characters.composes(text[end]):
+    for match in _NOT_INERT.finditer(text):
+        start, last = match.span()
+        start -= start > 0 and characters.composes(text[start])
+        if unicodedata.is_normalized("NFC", text[start:last]):
             continue
-        cluster = text[start:end]
-        composed = unicodedata.normalize("NFC", cluster)
-        if composed != cluster:
-            yield start, end, composed
-        start = end
+        for end in range(start + 1, last + 1):
+            if end < last and characters.composes(text[end]):
+                continue
+            cluster = text[start:end]
+            composed = unicodedata.normalize("NFC", cluster)
+            if composed != cluster:
+                same = composed[0] == cluster[0]  # a letter with marks in another order, or that it has no form with
+                yield start + same, end, composed[same:]
+            start = end
 
 
 def _spaces(text: str) -> Iterator[Edit]:
@@ -118,8 +196,10 @@ def _spaces(text: str) -> Iterator[Edit]:
     for match in _SPACES.finditer(text):
         start, end = match.span()
         inside = start > 0 and end < len(text) and text[start - 1] != "\n" and text[end] != "\n"
-        if not inside or end - start > 1:
-            yield start, end, " " if inside else ""
+        yield start, end, " " if inside else ""
+
+
+# Spans ---------------------------------------------------------------------------------------------------------------
 
 
 def edited(now: Normalised, edits: Iterable[Edit]) -> Normalised:
@@ -133,20 +213,30 @@ def edited(now: Normalised, edits: Iterable[Edit]) -> Normalised:
         pieces += (now.text[position:start], new)
         position = end
     text = "".join(pieces) + now.text[position:]
-    if all(end - start == 1 == len(new) for start, end, new in given):
-        return now._replace(text=text)
-    identity = range(len(now.text) + 1)
-    starts = _respanned(now.starts or identity[:-1], given, first=True)
-    ends = _respanned(now.ends or identity[1:], given, first=False)
-    return Normalised(text, starts, ends)
+    moving = [edit for edit in given if not (edit[1] - edit[0] == 1 == len(edit[2]))]  # one to one: spans stay
+    return Normalised(text, tuple(_composed(now, moving)) if moving else now.blocks)
 
 
-def _respanned(old: Sequence[int], edits: list[Edit], *, first: bool) -> list[int]:
-    new: list[int] = []
-    position = 0
-    for start, end, replacement in edits:
-        new += old[position:start]
-        new += [old[start] if first else old[end - 1]] * len(replacement)
-        position = end
-    new += old[position:]
-    return new
+def _composed(now: Normalised, edits: list[Edit]) -> Iterator[Block]:
+    """The blocks after the edits: old ones, moved by the edits before them, and one for each edit, which takes the
+    place of those that it covers."""
+    left = list(reversed(now.blocks))
+    moved = 0
+    for start, end, new in edits:
+        while left and left[-1][1] <= start:
+            yield _moved(left.pop(), moved)
+        if left and left[-1][0] < start:  # goes on into the edit
+            yield _moved((left[-1][0], start, *left[-1][2:]), moved)
+        yield start + moved, start + moved + len(new), *now.span(start, end)
+        while left and left[-1][1] <= end and left[-1][0] < end:
+            left.pop()
+        if left and left[-1][0] < end:  # goes on after the edit
+            left[-1] = (end, *left[-1][1:])
+        moved += len(new) - (end - start)
+    while left:
+        yield _moved(left.pop(), moved)
+
+
+def _moved(block: Block, by: int) -> Block:
+    start, end, *origin = block
+    return start + by, end + by, *origin  # type: ignore[return-value]  # two of them

@@ -5,30 +5,22 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from zh_elmo.files import BadInput
-from zh_elmo.recipe import Settings, plain
+from zh_elmo.recipe import plain
 from zh_elmo.text import script, segment, sentences
 from zh_elmo.text.normalise import Normalised, normalise, widened
+from zh_elmo.text.segmenters.pieces import LONGEST_WORD
+from zh_elmo.text.settings import TextSettings
 
-LONGEST_WORD = 100  # characters; longer ones (addresses, noise) are cut, so that no line can become one word
+__all__ = ["LONGEST_WORD", "Pipeline", "TextSettings", "Word"]
+
 _MEMO = 200_000  # treebank words remembered
 _LONGEST = re.compile(f".{{1,{LONGEST_WORD}}}", re.S)
 _TOKEN = re.compile(rf"[^\s\u2028\u2029]{{1,{LONGEST_WORD}}}")
 _LINE = re.compile(r"[^\n\r\x0b\x0c\x85\u2028\u2029]+")
 _ASCII_WORD = re.compile("[A-Za-z0-9]")
-
-
-class TextSettings(Settings):
-    """`[text]` of a recipe: how raw text becomes words. The same settings go for corpus, treebank and new text."""
-
-    script: Literal["keep", "simplified"] = "simplified"
-    punctuation: Literal["keep", "full"] = "full"  # half-width Chinese punctuation (treebanks) to full width
-    quotes: Literal["keep", "curly"] = "curly"  # 「」『』 to “”‘’
-    segmenter: Literal["jieba", "pkuseg", "characters", "words"] = "jieba"  # words: separated by spaces already
-    segmenter_model: str = ""  # folder of a spacy-pkuseg model
-    hmm: bool = True  # jieba: words that its dictionary lacks by its hidden Markov model
 
 
 class Word(NamedTuple):
@@ -44,7 +36,8 @@ class Pipeline:
 
     def __init__(self, settings: TextSettings) -> None:
         self.settings = settings
-        self._cut: segment.Cut | None = None
+        self._segmenter: segment.Segmenter | None = None
+        self._convert = script.converter(settings.script)
         self._memo: dict[tuple[str, str], str] = {}
 
     def __reduce__(self) -> tuple[type[Pipeline], tuple[TextSettings]]:
@@ -61,12 +54,12 @@ class Pipeline:
         text = self._scripted(now.text)
         return [self._words(text[start:end], start, now) for start, end in sentences.split(text)]
 
-    def forms(self, raw: str) -> list[list[str]]:
-        """Like `sentences`, without offsets: the faster way, for a corpus."""
+    def forms(self, raw: str, *, final: bool = False) -> list[list[str]]:
+        """Like `sentences`, without offsets: the faster way, for a corpus. final: `raw` is in the wanted script."""
         if self.settings.segmenter == "words":
             return [[word.form for word in words] for words in self.sentences(raw)]
         text = normalise(raw, punctuation=self.settings.punctuation, quotes=self.settings.quotes).text
-        text = self._scripted(text)
+        text = text if final else self._scripted(text)
         return [self._pieces(text[start:end]) for start, end in sentences.split(text)]
 
     def gold(self, words: Sequence[str]) -> list[str]:
@@ -88,27 +81,20 @@ class Pipeline:
     def describe(self) -> dict[str, Any]:
         """What `text.json` holds: the settings and everything else that the words depend on."""
         facts: dict[str, Any] = {"settings": plain(self.settings), "unicode": unicodedata.unidata_version}
-        if self.settings.script == "simplified":
+        if self.settings.script != "keep" or segment.is_detour(self.settings):
             facts["opencc"] = script.package()
-        if self.settings.segmenter == "jieba":
-            facts["segmenter"] = segment.jieba_version()
-        elif self.settings.segmenter == "pkuseg":
-            facts["segmenter"] = segment.pkuseg_version(self.settings.segmenter_model)
-        else:
-            facts["segmenter"] = self.settings.segmenter
+        facts["segmenter"] = segment.describe(self.settings)
         return facts
 
     # Raw text ------------------------------------------------------------------------------------------------------
 
     def _scripted(self, text: str) -> str:
         """In the wanted script, line by line (a normalised paragraph is one line), the same length."""
-        if self.settings.script == "keep":
-            return text
-        return "\n".join(script.to_simplified(line) for line in text.split("\n"))
+        return self._convert(text)
 
     def _pieces(self, sentence: str) -> list[str]:
         """Words of one sentence, in order; white space is left out, and none is longer than LONGEST_WORD."""
-        pieces = self._cutter()(sentence)
+        pieces = self._segment().cut(sentence)
         if " " in sentence:  # the only white space that normalisation leaves
             pieces = [piece for piece in pieces if piece != " "]
         if len(sentence) <= LONGEST_WORD or max(map(len, pieces)) <= LONGEST_WORD:
@@ -116,25 +102,27 @@ class Pipeline:
         return [part for piece in pieces for part in _LONGEST.findall(piece)]
 
     def _words(self, sentence: str, offset: int, now: Normalised) -> list[Word]:
-        """Words of one sentence that stands at `offset` in the normalised text."""
-        words: list[Word] = []
-        position = 0
-        for form in self._pieces(sentence):
-            position = sentence.index(form, position)  # white space was left out
-            words.append(Word(form, *now.span(offset + position, offset + position + len(form))))
-            position += len(form)
-        return words
+        """The same with offsets; the sentence stands at `offset` in the normalised text."""
+        return [
+            Word(
+                piece[at : at + LONGEST_WORD],
+                *now.span(offset + start + at, offset + min(start + at + LONGEST_WORD, end)),
+            )
+            for piece, start, end in self._segment().tokens(sentence)
+            if piece != " "
+            for at in range(0, len(piece), LONGEST_WORD)
+        ]
 
-    def _cutter(self) -> segment.Cut:
-        if self._cut is None:
-            settings = self.settings
-            if settings.segmenter == "jieba":
-                self._cut = segment.jieba(settings.hmm)
-            elif settings.segmenter == "pkuseg":
-                self._cut = segment.pkuseg(settings.segmenter_model)
-            else:
-                self._cut = segment.keep_clusters(segment.characters)
-        return self._cut
+    def _segment(self) -> segment.Segmenter:
+        if self._segmenter is None:
+            self._segmenter = segment.segmenter(self.settings, self._prepared)
+        return self._segmenter
+
+    def _prepared(self, word: str) -> str:
+        """A word of the user's dictionary in the form in which the cutter sees text."""
+        form = normalise(word, punctuation=self.settings.punctuation, quotes=self.settings.quotes).text
+        form = self._scripted(form)
+        return script.to_simplified(form) if segment.is_detour(self.settings) else form
 
     # Words that are segmented already ------------------------------------------------------------------------------
 
@@ -149,7 +137,7 @@ class Pipeline:
         ]
 
     def _gold(self, words: Sequence[str]) -> list[str]:
-        wanted: script.Share = script.share("".join(words)) if self.settings.script == "simplified" else "none"
+        wanted: script.Share = script.share("".join(words), self.settings.script)
         forms = [self._form(word, wanted) for word in words]
         return _widened(forms) if self.settings.punctuation == "full" else forms
 
@@ -158,7 +146,7 @@ class Pipeline:
         form = self._memo.get((wanted, word))
         if form is None:
             form = normalise(word, quotes=self.settings.quotes).text.replace("\n", " ")
-            form = script.convert(form, wanted)
+            form = script.convert(form, wanted, self.settings.script)
             if len(self._memo) >= _MEMO:
                 self._memo.clear()
             self._memo[wanted, word] = form

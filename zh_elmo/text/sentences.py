@@ -7,19 +7,28 @@ sentence that ends before them; "……" ends one only before an opening quote o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
 
 from zh_elmo.text.characters import HAN
 
 Span = tuple[int, int]
 
 _OPENERS = dict(zip("“‘「『（(《〈【〔", "”’」』）)》〉】〕", strict=True))
-_CLOSING = frozenset([*_OPENERS.values(), '"'])
+_CLOSERS = "".join(_OPENERS.values())
+_CLOSING = frozenset([*_CLOSERS, '"'])
 _QUOTES = '“‘「『"'
 _PATIENCE = 300  # characters after which an open quote or bracket is taken for one that lost its partner
-_INTERESTING = re.compile(f'[。！？!?….\n"{"".join(_OPENERS)}{"".join(_OPENERS.values())}]')
-_END_RUN = re.compile("[。！？!?]+[。！？!?…]*|…+[。！？!?]*|[.]")
-_CLOSERS = re.compile(f"[{''.join(_CLOSING)}]*")
+_STOPS = "。！？!?"
+_MARKS = f'{_STOPS}….\n"{"".join(_OPENERS)}{_CLOSERS}'
+_INTERESTING = re.compile(f"[{_MARKS}]")
+_END_RUN = re.compile(f"[{_STOPS}]+[{_STOPS}…]*|…+[{_STOPS}]*|[.]")
+_CLOSING_RUN = re.compile(f'[{_CLOSERS}"]*')
+# A whole sentence in which nothing is to be weighed, as most are: quotes and brackets close before they hold a mark,
+# dots stand before letters and digits, and no closing mark or ellipsis is near.
+_PAIRS = "|".join(f"[{opener}][^{_MARKS}]*+[{closer}]" for opener, closer in [*_OPENERS.items(), ('"', '"')])
+_SIMPLE = re.compile(
+    f'(?:[^{_STOPS}….\n"{"".join(_OPENERS)}]++|{_PAIRS}|[.](?=[A-Za-z0-9]))*+(?:[{_STOPS}]++(?![…"{_CLOSERS}])|\n|\\Z)'
+)
 _GOES_ON = re.compile("[，、；：,;:的这那這]")  # after a quotation that ends in a stop
 _SPEECH = re.compile(
     "[^，。！？；：、,.!?;:“‘「『\n]{0,3}?[说道问喊叫骂說問喝嚷答吼][^“‘「『：:\n]{0,2}?[。，！？,.!?]"
@@ -29,25 +38,39 @@ _LIST_NUMBER = re.compile(r"(?:^|[\n。！？…!? ])(?:\d{1,3}|[A-Za-z])$")
 _CAPITAL_OR_HAN = re.compile(rf"[A-Z{HAN}“‘「『（(《\"]")
 
 
-def split(text: str, max_characters: int = 500) -> list[Span]:
+def split(text: str, max_characters: int = 500, counts: Counter[str] | None = None) -> list[Span]:
     """Spans of the sentences of `text` (normalised), without the white space between them; they cover all the rest.
 
-    Sentences longer than `max_characters` are cut after ； or ， or anywhere but inside an ASCII word.
+    Sentences longer than `max_characters` are cut after ； or ， or anywhere but inside an ASCII word. To `counts` are
+    added `sentences`, those of them that were `cut`, the `pieces` that these became; and stops that ended none, by
+    reason: `in open` quotes or brackets, `in ellipsis`, `after quote` or `after bracket` of a sentence that goes on,
+    `in abbreviation` (initials, titles, list numbers).
     """
+    counted: dict[str, int] = {}
     spans: list[Span] = []
     start = 0
-    for end in _boundaries(text):
-        spans += _pieces(text, start, end, max_characters)
+    while start < len(text):
+        match = _SIMPLE.match(text, start)
+        end = match.end() if match else _next_end(text, start, counted)
+        if 0 < end - start <= max_characters and not (text[start].isspace() or text[end - 1].isspace()):
+            spans.append((start, end))
+        else:
+            pieces = _pieces(text, start, end, max_characters)
+            spans += pieces
+            if len(pieces) > 1:
+                counted["cut"] = counted.get("cut", 0) + 1
+                counted["pieces"] = counted.get("pieces", 0) + len(pieces)
         start = end
-    return spans + _pieces(text, start, len(text), max_characters)
+    if counts is not None:
+        counts.update(counted, sentences=len(spans) - counted.get("pieces", 0) + counted.get("cut", 0))
+    return spans
 
 
-def _boundaries(text: str) -> Iterator[int]:
-    """Where sentences end, in rising order."""
+def _next_end(text: str, start: int, counts: dict[str, int]) -> int:
+    """Where the sentence that begins at `start` ends."""
     opened: list[tuple[str, int]] = []  # (what closes it, where it was opened)
-    start = 0  # of the sentence
-    read = 0  # up to where closing marks have been looked at already
-    for match in _INTERESTING.finditer(text):
+    read = start  # up to where closing marks have been looked at already
+    for match in _INTERESTING.finditer(text, start):
         place = match.start()
         if place < read:
             continue
@@ -57,17 +80,16 @@ def _boundaries(text: str) -> Iterator[int]:
         if mark in _OPENERS:
             opened.append((_OPENERS[mark], place))
         elif mark == "\n":
-            opened.clear()
-            start = place + 1
-            yield start
+            return place + 1
         elif mark in _CLOSING:
             if _close(opened, mark) is None and mark == '"':
                 opened.append((mark, place))
-        elif mark != "." or _dot_ends(text, start, place):
-            read, ends = _end(text, start, place, opened)
-            if ends:
-                start = read
-                yield start
+        elif mark != "." or _dot_ends(text, start, place, counts):
+            read, why_not = _end(text, start, place, opened)
+            if why_not is None:
+                return read
+            counts[why_not] = counts.get(why_not, 0) + 1
+    return len(text)
 
 
 def _close(opened: list[tuple[str, int]], mark: str) -> tuple[str, int] | None:
@@ -80,33 +102,42 @@ def _close(opened: list[tuple[str, int]], mark: str) -> tuple[str, int] | None:
     return None
 
 
-def _end(text: str, start: int, place: int, opened: list[tuple[str, int]]) -> tuple[int, bool]:
-    """Marks that may end a sentence begin at `place`: (where to read on, whether the sentence ends there)."""
-    end = _END_RUN.match(text, place).end()  # type: ignore[union-attr]  # it begins with one
-    last: tuple[str, int] | None = None
-    after = end
-    for mark in _CLOSERS.match(text, end).group():  # type: ignore[union-attr]  # matches the empty string as well
-        closed = _close(opened, mark)
-        if closed is None and mark == '"':
-            break  # a straight quote that opens
-        last = closed or last
-        after += 1
+def _end(text: str, start: int, place: int, opened: list[tuple[str, int]]) -> tuple[int, str | None]:
+    """Marks that may end a sentence begin at `place`: (where to read on, why the sentence does not end there)."""
+    last: tuple[str, int] | None = None  # what was closed after the marks
+    ellipsis = True
+    after = place
+    while True:  # stops, closing marks, and stops again: “……吗？”。
+        run = _END_RUN.match(text, after)
+        if run is None or (after > place and run.group()[0] not in _STOPS):
+            break
+        ellipsis = ellipsis and set(run.group()) == {"…"}
+        after = run.end()
+        for mark in _CLOSING_RUN.match(text, after).group():  # type: ignore[union-attr]  # matches nothing as well
+            closed = _close(opened, mark)
+            if closed is None and mark == '"':
+                break  # a straight quote that opens
+            last = closed or last
+            after += 1
     if opened:
-        return after, False
-    if set(text[place:end]) == {"…"} and last is None:
-        return after, after == len(text) or text[after] in _QUOTES + "\n"
-    return after, last is None or _ends_after(text, start, after, last)
+        return after, "in open"
+    if ellipsis and last is None:
+        ends = after == len(text) or text[after] in _QUOTES + "\n"
+        return after, None if ends else "in ellipsis"
+    if last is None or text[after - 1] not in _CLOSING:
+        return after, None
+    return after, _after(text, start, after, last)
 
 
-def _ends_after(text: str, start: int, after: int, closed: tuple[str, int]) -> bool:
-    """After "stop, closing mark": not where the quotation is part of a sentence that goes on."""
+def _after(text: str, start: int, after: int, closed: tuple[str, int]) -> str | None:
+    """After "stop, closing mark": why the sentence goes on, which the quotation is only a part of."""
     closer, opened_at = closed
     if closer in "）)》〉】〕":
-        return opened_at <= start  # a bracket opened inside the sentence does not end it
-    return not (_GOES_ON.match(text, after) or _SPEECH.match(text, after))
+        return "after bracket" if opened_at > start else None  # opened inside the sentence
+    return "after quote" if _GOES_ON.match(text, after) or _SPEECH.match(text, after) else None
 
 
-def _dot_ends(text: str, start: int, place: int) -> bool:
+def _dot_ends(text: str, start: int, place: int, counts: dict[str, int]) -> bool:
     """A dot after Chinese is a stop if no letter or digit follows; after Latin only before a space and a capital or
     Chinese, or at the end, and not in an initial, a title, or the number of a list item."""
     before, after = text[max(start, place - 8) : place], text[place + 1 : place + 3]
@@ -118,8 +149,12 @@ def _dot_ends(text: str, start: int, place: int) -> bool:
         return False
     if after.strip() and not _CAPITAL_OR_HAN.match(after.lstrip()):
         return False
-    at_end = not after.strip() or after[0] == "\n"
-    return at_end or not (_ABBREVIATION.search(before) or _LIST_NUMBER.search(before))
+    if not after.strip() or after[0] == "\n":
+        return True
+    if _ABBREVIATION.search(before) or _LIST_NUMBER.search(before):
+        counts["in abbreviation"] = counts.get("in abbreviation", 0) + 1
+        return False
+    return True
 
 
 def _pieces(text: str, start: int, end: int, limit: int) -> list[Span]:
