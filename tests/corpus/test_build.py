@@ -18,7 +18,7 @@ from zh_elmo.corpus import sources, write
 from zh_elmo.corpus.build import build
 from zh_elmo.corpus.cut import Task
 from zh_elmo.corpus.engines import cut
-from zh_elmo.corpus.readers import How
+from zh_elmo.corpus.readers import How, count_characters
 from zh_elmo.corpus.settings import CorpusSettings
 from zh_elmo.corpus.show import first_sentences, show
 from zh_elmo.corpus.store import DOCUMENT_END, SENTENCE_END, Corpus
@@ -211,9 +211,9 @@ def test_sources_say_where_they_are_from(real_data: Path) -> None:
     assert "NTREX" in facts["attribution"]
     assert facts["sha256"] == "8e88577dd5bcdb43d6694c994cc7b06428a5e50dca6b7245cc2c8d7c754b07d6"
     assert "licence" not in paper.describe()
-    found = list(sources.paragraphs(news))
+    found = list(sources.paragraphs(news, Counter()))
     assert sum(1 for text, _ in found if text) == 1_996
-    assert sum(read for _, read in found) == sources.count_characters(news.path)
+    assert sum(read for _, read in found) == count_characters(news.path, news.how)
 
 
 def test_the_people_daily_loses_its_tags(tmp_path: Path) -> None:

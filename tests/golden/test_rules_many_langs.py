@@ -342,7 +342,7 @@ def test_where_the_configuration_is_looked_for(tmp_path):
 
 def test_nothing_outside_the_folder_is_read(tmp_path):
     folder = copied("efml_word", tmp_path / "model")
-    shutil.copyfile(folder / "cnn_sample.json", tmp_path / "outside.json")
+    (folder / "cnn_sample.json").rename(tmp_path / "outside.json")
     for path in ("../outside.json", str(tmp_path / "outside.json")):
         assert named(folder, path) == []  # sizes come from the tensors
 
