@@ -1,6 +1,6 @@
 """Files damaged at random, thousands of them: every reader gives tensors or one line, quickly and in little memory.
 
-`ZH_ELMO_FUZZ=2000 pytest tests/formats/test_fuzz_readers.py` runs 2,000 cases of each reader; otherwise it is 200.
+2,000 cases of each reader; `ZH_ELMO_FUZZ=20000 pytest tests/formats/test_fuzz_readers.py` runs more.
 A case that fails is run again by its number: `python tests/formats/test_fuzz_readers.py hdf5 17 18`.
 """
 
@@ -36,7 +36,7 @@ from zh_elmo.formats.pickled import read_pickle
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "data"
-CASES = int(os.environ.get("ZH_ELMO_FUZZ", "200"))
+CASES = int(os.environ.get("ZH_ELMO_FUZZ", "2000"))
 ADDRESSES = 3 << 29  # 1.5 GB beyond what the process begins with
 MEMORY = 256 << 20  # by which it may grow, for files of some hundred thousand bytes
 SECONDS = 10  # of processor time a case; most take milliseconds
