@@ -17,7 +17,7 @@ from zh_elmo.corpus import build as building
 from zh_elmo.corpus import sources, write
 from zh_elmo.corpus.build import build
 from zh_elmo.corpus.cut import Task
-from zh_elmo.corpus.engines import cut
+from zh_elmo.corpus.processes import cut
 from zh_elmo.corpus.readers import How, count_characters
 from zh_elmo.corpus.settings import CorpusSettings
 from zh_elmo.corpus.show import first_sentences, show
@@ -313,7 +313,7 @@ class Deadly:
 
 def test_a_killed_worker_is_an_error_not_a_hang(tmp_path: Path) -> None:
     with Work(tmp_path / "c", 1) as work, pytest.raises(OSError, match="worker process died"):
-        list(cut(Deadly(), work, iter([Task([], 0, 0)]), engine="local", workers=2))  # type: ignore[arg-type]
+        list(cut(Deadly(), work, iter([Task([], 0, 0)]), workers=2))  # type: ignore[arg-type]
 
 
 def test_show(tmp_path: Path) -> None:

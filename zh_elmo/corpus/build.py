@@ -13,8 +13,8 @@ from typing import Any
 
 from zh_elmo.corpus import sources as text_sources
 from zh_elmo.corpus.cut import Cutter, Task
-from zh_elmo.corpus.engines import Engine, cut
 from zh_elmo.corpus.exclude import excluded
+from zh_elmo.corpus.processes import cut
 from zh_elmo.corpus.readers import count_characters
 from zh_elmo.corpus.repeated import Repeated
 from zh_elmo.corpus.settings import CorpusSettings
@@ -37,13 +37,12 @@ def build(
     out: Path,
     *,
     workers: int = 1,
-    engine: Engine = "local",
     command: str = "",
     quiet: bool = False,
 ) -> Manifest:
     """Build a corpus of the sources of `settings` and of `files` (names of data sets, files, folders) in `out`.
 
-    The bytes of shards, held-out part and types depend neither on `workers` nor on `engine` (see `engines`). Memory
+    The bytes of shards, held-out part and types do not depend on `workers`. Memory
     does not grow with the text, but for some 40 bytes a word type. What was cut lies in a folder beside `out` until the
     corpus is whole: an interrupted build goes on from there when it is called again with the same sources and settings.
     Raises BadInput for text that cannot be read, and where no sentence is left.
@@ -59,7 +58,7 @@ def build(
     passed_over: dict[str, Counter[str]] = {}
     with building(out) as folder, Work(out, [plain(settings), described, text, _TASK, _version()]) as work:
         with Progress("corpus", total, unit="characters", quiet=quiet) as progress:
-            for read in cut(cutter, work, _tasks(found, passed_over), engine=engine, workers=workers):
+            for read in cut(cutter, work, _tasks(found, passed_over), workers=workers):
                 progress.advance(read)
         counts, drops = _written(folder, settings, work)
         manifest = _manifest(folder, settings, described, text, command)

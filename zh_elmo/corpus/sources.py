@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import glob
+import shutil
 import sys
 import tempfile
 from collections import Counter
@@ -150,6 +152,7 @@ def _pattern(pattern: str, asked: Asked) -> list[Source]:
 def _stdin(asked: Asked) -> Source:
     """Standard input, put into a file first: it is read more than once."""
     folder = Path(tempfile.mkdtemp(prefix="zh_elmo."))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = folder / "stdin.txt"
     with open(path, "wb") as stream:
         while block := sys.stdin.buffer.read(1 << 20):

@@ -21,7 +21,6 @@ from zh_elmo.text.variants import Unreadable
 from zh_elmo.text.wikinames import HIDDEN
 from zh_elmo.text.wikitext import LONGEST, Paragraph, plain
 
-SUFFIX = ".xml"  # before that of a compression
 _BLOCK = 1 << 18
 _LONGEST_TOKEN = 1 << 23  # bytes of one tag or comment; MediaWiki writes none of over some hundred
 _DEEPEST = 16  # mediawiki > page > revision > contributor > username is 5

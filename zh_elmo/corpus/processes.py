@@ -1,4 +1,4 @@
-"""Tasks to chunks: here, in processes of this machine, or on a Ray cluster. The chunks are the same to the byte."""
+"""Tasks to chunks, here or in processes of this machine. The chunks are the same to the byte."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Literal
 
 from zh_elmo.corpus.chunk import pack, write
 from zh_elmo.corpus.cut import Cutter, Task
 from zh_elmo.corpus.work import Work
 
-Engine = Literal["local"]
 _AHEAD = 3  # tasks in flight for each worker
 
 
-def cut(cutter: Cutter, work: Work, tasks: Iterator[Task], *, engine: Engine, workers: int) -> Iterator[int]:
+def cut(cutter: Cutter, work: Work, tasks: Iterator[Task], *, workers: int) -> Iterator[int]:
     """See to it that `work` has the chunk of every task; yields the characters read for each, in order, whether it is
     cut now or was there."""
     if workers <= 1:
