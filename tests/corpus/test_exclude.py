@@ -46,6 +46,13 @@ def test_the_search_is_equal_to_a_plain_one(sentences: list[str], paragraph: str
     assert Excluded(sentences).holds(paragraph) == plain
 
 
+@given(st.lists(LETTERS, max_size=4), st.lists(LETTERS | st.text(st.sampled_from("甲乙丙，。 aé")), max_size=9))
+@settings(max_examples=300, deadline=None)
+def test_many_paragraphs_at_once_are_found_as_one_by_one(sentences: list[str], paragraphs: list[str]) -> None:
+    wanted = Excluded(sentences)
+    assert wanted.among(paragraphs) == {number for number, one in enumerate(paragraphs) if wanted.holds(one)}
+
+
 def test_the_sample_keeps_its_dev_and_test_sentences_out() -> None:
     wanted = excluded(["zh_sample"])
     sample = shelf_folder("corpora") / "sample"

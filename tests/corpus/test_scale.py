@@ -18,7 +18,7 @@ from zh_elmo.corpus.build import build
 from zh_elmo.corpus.chunk import is_whole, pack, unpack
 from zh_elmo.corpus.cut import Cutter, Task
 from zh_elmo.corpus.exclude import Excluded
-from zh_elmo.corpus.index import TypeIndex, by_frequency, hashes, words_in
+from zh_elmo.corpus.index import TypeIndex, by_frequency, of_paragraphs, words_in
 from zh_elmo.corpus.repeated import Repeated
 from zh_elmo.corpus.settings import CorpusSettings
 from zh_elmo.corpus.store import Corpus
@@ -27,6 +27,10 @@ from zh_elmo.files import BadInput
 from zh_elmo.text.pipeline import TextSettings
 
 SETTINGS = CorpusSettings(text=TextSettings(segmenter="words"), held_out=0.1)
+
+
+def hashes(words: list[str]) -> np.ndarray:
+    return indexing.hashes(words, np.array(list(map(len, words)), np.int64))
 
 
 def random_words(number: int, seed: int = 0) -> list[str]:
@@ -52,6 +56,24 @@ def test_hashes_tell_words_apart_and_do_not_depend_on_company():
     assert hashes([]).shape == (0, 2)
     bits = np.unpackbits(found.view(np.uint8)).mean()
     assert abs(bits - 0.5) < 0.005
+
+
+def test_hashes_of_paragraphs_depend_on_words_their_order_and_the_seed_alone():
+    words = hashes(["a", "b", "a", "b", "b", "a", "a", "b"])[:, 0]
+    bounds = np.array([0, 2, 4, 4, 6, 7, 8, 8])
+    found = of_paragraphs(words, bounds, 0).tolist()
+    assert found[0] == found[1]
+    assert found[2] == found[6]  # of no words
+    assert len(set(found)) == 5  # ab, nothing, ba, a, b
+    assert found[3:6] == of_paragraphs(words[4:], bounds[3:7] - 4, 0).tolist()
+    assert not {*found} & {*of_paragraphs(words, bounds, 1).tolist()}
+
+
+def test_hashes_of_paragraphs_are_spread_evenly():
+    words = hashes([str(number) for number in range(20_000)])[:, 0]
+    found = of_paragraphs(words, np.arange(0, 20_001, 2), 5)
+    assert len(np.unique(found)) == 10_000
+    assert abs((found < 2**64 // 10).mean() - 0.1) < 0.01
 
 
 def test_numbers_come_in_the_order_of_first_sight(tmp_path, monkeypatch):

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zh_elmo.corpus.exclude import treebank_sentences
-from zh_elmo.text import sentences
+from zh_elmo.text import sentence_arrays, sentences
 from zh_elmo.text.normalise import normalise
+from zh_elmo.text.script_tables import encoded
 from zh_elmo.text.sentences import split
 
 FULL = os.environ.get("ZH_ELMO_FULL") == "1"
@@ -50,6 +51,19 @@ def test_spans_cover_all_but_white_space_and_keep_the_cap(text: str, limit: int)
     assert counts["sentences"] == len(split(text, 1000))
 
 
+def assert_same_by_arrays(text: str, limit: int = 500) -> None:
+    counts, by_arrays = Counter[str](), Counter[str]()
+    starts, ends = sentence_arrays.split(text, encoded(text), limit, by_arrays)
+    assert list(zip(starts.tolist(), ends.tolist(), strict=True)) == split(text, limit, counts)
+    assert by_arrays == counts
+
+
+@given(st.lists(NOISE | ANY, max_size=8).map("\n".join), st.integers(1, 50))
+@settings(max_examples=20_000 if FULL else 1000, deadline=None)
+def test_arrays_give_the_same(text: str, limit: int) -> None:
+    assert_same_by_arrays(text, limit)
+
+
 def assert_same_if_weighed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every sentence by the rules one by one, none at one glance."""
     counts, of_weighed = Counter[str](), Counter[str]()
@@ -71,6 +85,7 @@ def test_simple_sentences_are_the_same_as_if_weighed(monkeypatch: pytest.MonkeyP
         text = normalise(text, punctuation="full", quotes="curly").text
         assert len(text) > 5000
         assert_same_if_weighed(text, monkeypatch)
+        assert_same_by_arrays(text)
 
 
 def test_what_is_split_and_joined_is_counted() -> None:

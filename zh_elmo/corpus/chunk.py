@@ -28,6 +28,7 @@ class Chunk(NamedTuple):
     read: int  # the same with what is around the text: tags, line ends
     dropped: list[tuple[str, str]]  # (reason, what it begins with) of paragraphs that are not here
     changes: dict[str, int]  # numbers of things done to sentences and words
+    facts: dict[str, dict[str, int]]  # of characters, sentences and paragraphs, by kind
 
 
 def pack(chunk: Chunk) -> bytes:
@@ -40,6 +41,7 @@ def pack(chunk: Chunk) -> bytes:
     about = {
         "sizes": [len(part) for part in parts], "types": len(chunk.types), "characters": chunk.characters,
         "read": chunk.read, "dropped": chunk.dropped, "changes": chunk.changes,
+        "facts": chunk.facts,
     }  # fmt: skip
     raw = b"".join([json.dumps(about).encode("ascii"), b"\n", *parts])
     return raw + hashlib.blake2b(raw, digest_size=_DIGEST).digest()
@@ -69,6 +71,7 @@ def unpack(raw: bytes) -> Chunk:
         read=about["read"],
         dropped=[(reason, example) for reason, example in about["dropped"]],
         changes=about["changes"],
+        facts=about["facts"],
     )
 
 

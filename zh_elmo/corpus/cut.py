@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections import defaultdict
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zh_elmo.corpus.chunk import Chunk
 from zh_elmo.corpus.exclude import Excluded
-from zh_elmo.corpus.filters import fault
+from zh_elmo.corpus.filters import NONE, fault
 from zh_elmo.corpus.index import hashes as type_hashes
+from zh_elmo.corpus.index import of_paragraphs
 from zh_elmo.corpus.readers import Final
 from zh_elmo.corpus.settings import CorpusSettings
 from zh_elmo.corpus.store import DOCUMENT_END, SENTENCE_END
-from zh_elmo.text.pipeline import LONGEST_WORD, Pipeline
+from zh_elmo.text.batch import Batch, Words
+from zh_elmo.text.pipeline import LONGEST_WORD
 
 DUPLICATE = "duplicate"  # why a paragraph is dropped
 EXAMPLE = 60  # characters of a dropped paragraph that the manifest shows
+
+Places = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 
 class Task(NamedTuple):
@@ -35,68 +40,116 @@ class Cutter:
     def __init__(self, settings: CorpusSettings, excluded: Excluded) -> None:
         self.settings = settings
         self.excluded = excluded
-        self.pipeline = Pipeline(settings.text)
-        self.salt = settings.seed.to_bytes(8, "little")
+        self.batch = Batch(settings.text)
 
     def __call__(self, task: Task) -> Chunk:
-        index: defaultdict[str, int] = defaultdict()
-        index.default_factory = index.__len__  # a new word is numbered by how many there are
-        ids: list[int] = []
-        bounds, hashes = [0], []
-        dropped: list[tuple[str, str]] = []
-        changes = {"sentences_too_short": 0, "sentences_cut": 0, "words_cut": 0}
-        for paragraph in task.paragraphs:
-            if not paragraph:
-                ids.append(DOCUMENT_END)
-                hashes.append(0)
-            else:
-                sentences = self.pipeline.forms(paragraph, final=isinstance(paragraph, Final))
-                joined = "".join(map("".join, sentences))
-                reason = self._fault(joined) or self._append(sentences, index, ids, changes)
-                if reason:
-                    dropped.append((reason, paragraph[:EXAMPLE]))
-                    continue
-                hashes.append(self._hash(joined))
-            bounds.append(len(ids))
-        types = list(index)
+        paragraphs = task.paragraphs
+        words = self.batch(paragraphs, [isinstance(paragraph, Final) for paragraph in paragraphs])
+        is_end = np.array([not paragraph for paragraph in paragraphs], bool)
+        reasons = dict(self._faults(words, is_end))
+        pieces = _Pieces.of(words, self.settings, reasons)
+        for number in np.flatnonzero(~is_end & ~pieces.there(len(paragraphs))).tolist():
+            reasons.setdefault(number, "sentences too short")
+        hashes = type_hashes(words.types, words.lengths)
+        kept = np.ones(len(paragraphs), bool)
+        kept[list(reasons)] = False
+        ids, bounds = _assembled(words, pieces, is_end)
+        digests = of_paragraphs(hashes[words.ids, 0], words.bounds(len(paragraphs)), self.settings.seed)
+        digests[is_end] = 0
         return Chunk(
-            types=types,
-            type_hashes=type_hashes(types),
-            ids=np.array(ids, np.uint32),
-            bounds=np.array(bounds, np.int64),
-            hashes=np.array(hashes, np.uint64),
+            types=words.types,
+            type_hashes=hashes,
+            ids=ids,
+            bounds=bounds[np.append(True, kept)],  # a dropped paragraph has no ids
+            hashes=digests[kept],
             characters=task.characters,
             read=task.read,
-            dropped=dropped,
-            changes=changes,
+            dropped=[(reason, paragraphs[number][:EXAMPLE]) for number, reason in sorted(reasons.items())],
+            changes=pieces.changes,
+            facts={name: dict(counts) for name, counts in words.facts.items()},
         )
 
-    def _fault(self, joined: str) -> str | None:
-        """Why a paragraph is dropped, from all its words."""
-        if not joined:
-            return "nothing visible"
-        if self.excluded and self.excluded.holds(joined):
-            return "holds a sentence of an excluded treebank"
-        return fault(joined, self.settings.filters)
+    def _faults(self, words: Words, is_end: Mask) -> Iterator[tuple[int, str]]:
+        """Paragraphs that are dropped, and why, from all their words."""
+        visible = np.zeros(len(is_end), bool)
+        visible[words.paragraphs] = True
+        yield from ((number, "nothing visible") for number in np.flatnonzero(~is_end & ~visible).tolist())
+        if self.settings.filters == NONE and not self.excluded:
+            return
+        joined = words.joined(len(is_end))
+        kept_out = self.excluded.among(joined)
+        for number in np.flatnonzero(visible).tolist():
+            if number in kept_out:
+                yield number, "holds a sentence of an excluded treebank"
+            elif reason := fault(joined[number], self.settings.filters):
+                yield number, reason
 
-    def _append(
-        self, sentences: list[list[str]], index: defaultdict[str, int], ids: list[int], changes: dict[str, int]
-    ) -> str | None:
-        """Put the sentences of a paragraph behind `ids`; a reason where none of them is long enough."""
-        before = len(ids)
-        for sentence in sentences:
-            changes["words_cut"] += list(map(len, sentence)).count(LONGEST_WORD)
-            changes["sentences_cut"] += len(sentence) > self.settings.maximum
-            for start in range(0, len(sentence), self.settings.maximum):
-                words = sentence[start : start + self.settings.maximum]
-                if len(words) < self.settings.minimum:
-                    changes["sentences_too_short"] += 1
-                    continue
-                ids += map(index.__getitem__, words)
-                ids.append(SENTENCE_END)
-        return "sentences too short" if len(ids) == before else None
 
-    def _hash(self, joined: str) -> int:
-        """Never 0, which stands for a document end."""
-        digest = hashlib.blake2b(joined.encode(), digest_size=8, salt=self.salt).digest()
-        return int.from_bytes(digest, "little") or 1
+class _Pieces(NamedTuple):
+    """Sentences as they are kept: long ones cut, short ones and those of dropped paragraphs left out."""
+
+    starts: Places  # [n] words
+    ends: Places
+    paragraphs: Places
+    changes: dict[str, int]
+
+    @classmethod
+    def of(cls, words: Words, settings: CorpusSettings, dropped: dict[int, str]) -> _Pieces:
+        starts, ends, of = np.concatenate(([0], words.ends))[:-1], words.ends, words.paragraphs
+        if dropped:
+            kept = ~np.isin(of, list(dropped))
+            starts, ends, of = starts[kept], ends[kept], of[kept]
+        changes = {"words_cut": _long_words(words, starts, ends)}
+        cut = ends - starts > settings.maximum
+        changes["sentences_cut"] = int(np.count_nonzero(cut))
+        if cut.any():
+            starts, ends, of = _capped(starts, ends, of, settings.maximum)
+        short = ends - starts < settings.minimum
+        changes["sentences_too_short"] = int(np.count_nonzero(short))
+        if short.any():
+            starts, ends, of = starts[~short], ends[~short], of[~short]
+        return cls(starts, ends, of, changes)
+
+    def there(self, number: int) -> Mask:
+        """Which of so many paragraphs have one."""
+        found = np.zeros(number, bool)
+        found[self.paragraphs] = True
+        return found
+
+
+def _capped(starts: Places, ends: Places, of: Places, maximum: int) -> tuple[Places, Places, Places]:
+    """Sentences of at most so many words."""
+    parts = -(-(ends - starts) // maximum)
+    first = np.repeat(np.cumsum(parts) - parts, parts)
+    starts = np.repeat(starts, parts) + (np.arange(int(parts.sum())) - first) * maximum
+    return starts, np.minimum(starts + maximum, np.repeat(ends, parts)), np.repeat(of, parts)
+
+
+def _long_words(words: Words, starts: Places, ends: Places) -> int:
+    """How many words of these sentences are as long as a word can be: cut, nearly always."""
+    long = np.flatnonzero(words.lengths == LONGEST_WORD)
+    if not len(long):
+        return 0
+    before = np.concatenate(([0], np.cumsum(np.isin(words.ids, long))))
+    return int((before[ends] - before[starts]).sum())
+
+
+def _assembled(words: Words, pieces: _Pieces, is_end: Mask) -> tuple[NDArray[np.uint32], Places]:
+    """Ids with the marks of ends among them, and where each paragraph begins and the last one ends."""
+    sizes = pieces.ends - pieces.starts
+    after = np.cumsum(sizes)
+    total = int(after[-1]) if len(after) else 0
+    ids = words.ids
+    if total < len(ids):
+        ids = ids[np.repeat(pieces.starts - (after - sizes), sizes) + np.arange(total)]
+    of_paragraph = np.bincount(pieces.paragraphs, sizes + 1, len(is_end)).astype(np.int64)
+    bounds = np.concatenate(([0], np.cumsum(of_paragraph + is_end)))
+    result = np.empty(int(bounds[-1]), np.uint32)
+    at_ends = after + np.arange(len(after)) + np.cumsum(is_end)[pieces.paragraphs]
+    marked = np.zeros(len(result), bool)
+    marked[at_ends] = True
+    marked[bounds[:-1][is_end]] = True
+    result[~marked] = ids
+    result[at_ends] = SENTENCE_END
+    result[bounds[:-1][is_end]] = DOCUMENT_END
+    return result, bounds

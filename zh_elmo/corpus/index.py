@@ -17,17 +17,18 @@ from numpy.typing import NDArray
 from zh_elmo.files import BadInput
 
 Hashes = NDArray[np.uint64]  # [n, 2]
+Places = NDArray[np.int64]
 _RECENT = 1 << 15  # types that wait to be sorted in among the others
 _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
 _SHIFT = np.uint64(29)
 _READ = 1 << 16  # words that are read from the disk at once
 
 
-def hashes(words: Sequence[str]) -> Hashes:
-    """128 bits of each word, all at once: two sums over its characters, each mixed with its place."""
+def hashes(words: Sequence[str], lengths: Places) -> Hashes:
+    """128 bits of each word, all at once: two sums over its characters, each mixed with its place. lengths: of the
+    words, in characters."""
     joined = "".join(words)
     codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
-    lengths = np.fromiter(map(len, words), np.int64, len(words))
     starts = np.cumsum(lengths) - lengths
     places = (np.arange(len(codes)) - np.repeat(starts, lengths)).astype(np.uint64)
     found = np.zeros((len(words), 2), np.uint64)
@@ -35,14 +36,32 @@ def hashes(words: Sequence[str]) -> Hashes:
     with np.errstate(over="ignore"):  # arithmetic modulo 2^64
         for half, factor in enumerate(_MIX):
             mixed = (codes + np.uint64(1)) * factor + (places + np.uint64(half + 1)) * _MIX[1 - half]
-            for _ in range(2):
-                mixed ^= mixed >> _SHIFT
-                mixed *= factor
-            mixed ^= mixed >> _SHIFT
+            mixed = _mixed(mixed, factor)
             if len(full):
                 found[full, half] = np.add.reduceat(mixed, starts[full])
             found[:, half] ^= lengths.astype(np.uint64) * factor
     return found
+
+
+def of_paragraphs(words: NDArray[np.uint64], bounds: Places, seed: int) -> NDArray[np.uint64]:
+    """64 bits of each paragraph, never 0: a sum over its words (their hashes), each mixed with its place.
+    bounds: [n paragraphs + 1] where its words begin."""
+    sizes = np.diff(bounds)
+    places = (np.arange(len(words)) - np.repeat(bounds[:-1], sizes)).astype(np.uint64)
+    found = np.zeros(len(sizes), np.uint64)
+    full = np.flatnonzero(sizes)
+    with np.errstate(over="ignore"):  # arithmetic modulo 2^64
+        if len(full):
+            found[full] = np.add.reduceat(_mixed(words + places * _MIX[1], _MIX[0]), bounds[full])
+        found = _mixed(found ^ (np.uint64(seed) * _MIX[1]), _MIX[0])
+    return np.maximum(found, np.uint64(1))
+
+
+def _mixed(values: NDArray[np.uint64], factor: np.uint64) -> NDArray[np.uint64]:
+    """Every bit of the result depends on every bit of the value (as in the last step of splitmix64)."""
+    for _ in range(2):
+        values = (values ^ (values >> _SHIFT)) * factor
+    return values ^ (values >> _SHIFT)
 
 
 class TypeIndex:

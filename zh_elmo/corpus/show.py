@@ -1,104 +1,127 @@
-"""A corpus in words: sources, counts, what was dropped and why, the most frequent words, a few sentences."""
+"""A corpus in figures and words: sources, counts, what was dropped and why, how its words are spread, some sentences."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from zh_elmo.corpus import curves, page
+from zh_elmo.corpus.curves import Counts
 from zh_elmo.corpus.store import DOCUMENT_END, SENTENCE_END, Corpus
-from zh_elmo.progress import duration
+from zh_elmo.files import BadInput, lines
 
-_FREQUENT = 20
+TOP = 20
 _SENTENCES = 3
-_SHOWN = 40  # words of a sentence
 _LONG_WORDS = 10  # characters a word: no language is like that
 _LOOKED_AT = 10_000  # ids in which sentences to show are sought
+_SIZES = (10, 100, 1_000, 5_000, 10_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)
+_SHARES = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99)
+_DUE = ("sources", "text", "settings", "counts", "drops", "files")
+# What the manifests of newer builds say besides; shown where it is there.
+_MORE = ("passed_over", "undecodable", "made_by", "seconds", "characters_per_second")
+Facts = dict[str, Any]
 
 
-def show(folder: str | Path) -> str:
-    """What `zh-elmo corpus show` prints. Raises BadInput where `folder` is not a corpus."""
+def show(folder: str | Path, *, top: int = TOP, blocks: bool | None = None) -> str:
+    """What `zh-elmo corpus show` prints, at most 100 columns wide. Raises BadInput where `folder` is not a corpus.
+
+    blocks: draw with Braille and block characters; False: in ASCII; None: as the terminal can.
+    """
+    return page.text(facts(folder, top=top), blocks=blocks)
+
+
+def facts(folder: str | Path, *, top: int = TOP, quiet: bool = False) -> Facts:
+    """All that is known of a corpus, ready for JSON: the manifest's counts and drops, and what its words are like.
+
+    Memory: nine bytes a word type; the shards are read once, a block at a time.
+    """
     corpus = Corpus.open(folder)
     manifest = corpus.manifest
-    parts = [
-        f"corpus {folder}",
-        *_sources(manifest["sources"]),
-        "",
-        *_counts(manifest),
-        *_drops(manifest["drops"]),
-        *_warnings(corpus),
-        "",
-        f"words by {_text(manifest['text'])}",
-        f"most frequent: {'  '.join(islice(corpus.types, _FREQUENT))}",
-        "",
-        *(f"  {_shortened(sentence)}" for sentence in first_sentences(corpus, _SENTENCES)),
-        "",
-        f"digest {corpus.digest}",
-    ]
-    return "\n".join(parts)
+    for name in _DUE:
+        if name not in manifest:
+            raise BadInput(f"the manifest says nothing of {name!r}; build the corpus again", path=corpus.folder)
+    types = curves.of_types(corpus)
+    run = curves.of_text(corpus, len(types.counts), quiet=quiet)
+    return {
+        "folder": str(folder),
+        "digest": corpus.digest,
+        "sources": manifest["sources"],
+        "text": manifest["text"],
+        "counts": manifest["counts"],
+        "drops": manifest["drops"],
+        **{name: manifest[name] for name in _MORE if name in manifest},
+        "words": _words(corpus, types, run, top),
+        "sentence_length": {**curves.spread(run.sentence_lengths), "max": run.longest, "unit": "words"}
+        | {"sentences": _histogram(run.sentence_lengths)},
+        "first_sentences": first_sentences(corpus, _SENTENCES),
+        "warnings": _warnings(manifest, types.word_lengths),
+    }
 
 
 def first_sentences(corpus: Corpus, number: int) -> list[list[str]]:
     """The first sentences of the training part."""
-    ids = corpus.shards("train")[0][:_LOOKED_AT]
+    ids = np.asarray(corpus.shards("train")[0][:_LOOKED_AT])
     ends = np.flatnonzero(ids == SENTENCE_END)[:number]
     starts = [0, *(int(end) + 1 for end in ends[:-1])]
-    types = corpus.types
-    return [
-        [types[word] for word in ids[start:end] if word < DOCUMENT_END]
-        for start, end in zip(starts, ends, strict=False)
-    ]
+    sentences = [ids[start:end] for start, end in zip(starts, ends, strict=False)]
+    sentences = [sentence[sentence < DOCUMENT_END] for sentence in sentences]
+    words = _words_at(corpus, {int(word) for sentence in sentences for word in sentence})
+    return [[words[int(word)] for word in sentence] for sentence in sentences]
 
 
-def _shortened(sentence: list[str]) -> str:
-    return " ".join(sentence[:_SHOWN]) + (" ..." if len(sentence) > _SHOWN else "")
+def _words_at(corpus: Corpus, places: set[int]) -> dict[int, str]:
+    """The words of these places in types.txt, without the others in memory."""
+    last = max(places, default=-1)
+    found = islice(lines(corpus.folder / "types.txt"), last + 1)
+    return {number - 1: line.rpartition("\t")[0] for number, line in found if number - 1 in places}
 
 
-def _sources(sources: list[dict[str, Any]]) -> list[str]:
-    return [
-        f"  {source['name']}: {source['file']} ({source.get('licence', 'licence not stated')})" for source in sources
-    ]
+def _top(corpus: Corpus, counts: Counts, number: int) -> Iterable[tuple[str, int]]:
+    seen = min(number, int(np.count_nonzero(counts)))
+    for place, line in islice(lines(corpus.folder / "types.txt"), seen):
+        yield line.rpartition("\t")[0], int(counts[place - 1])
 
 
-def _counts(manifest: dict[str, Any]) -> list[str]:
-    counts = manifest["counts"]
-    lines = [
-        f"{counts['characters']:,} characters, {counts['paragraphs']:,} paragraphs read in "
-        f"{duration(manifest['seconds'])} ({manifest['characters_per_second']:,} characters/s)",
-        f"{counts['types']:,} word types in training, {counts['types_held_out_only']:,} more in the held-out part",
-    ]
-    for part, name in (("train", "training"), ("heldout", "held out")):
-        facts = counts[part]
-        lines.append(
-            f"  {name}: {facts['words']:,} words, {facts['sentences']:,} sentences, "
-            f"{facts['paragraphs']:,} paragraphs, {facts['documents']:,} documents"
-        )
-    changes = (("sentences_cut", "too long, cut"), ("sentences_too_short", "too short, dropped"))
-    lines += [f"  {counts[key]:,} sentences {what}" for key, what in changes if counts[key]]
-    return lines
+def _words(corpus: Corpus, types: curves.Types, run: curves.Run, top: int) -> Facts:
+    counts = types.counts
+    total, seen = int(counts.sum()), int(np.count_nonzero(counts))
+    once = int(np.count_nonzero(counts == 1))
+    return {
+        "top": [
+            {"word": word, "count": count, "share": count / max(1, total)} for word, count in _top(corpus, counts, top)
+        ],
+        "hapax": {"types": once, "share_of_types": once / max(1, seen), "share_of_words": once / max(1, total)},
+        "coverage": {
+            "table": _coverage(corpus, counts, [*(size for size in _SIZES if size < seen), seen]),
+            "curve": _coverage(corpus, counts, curves.points(seen)),
+            "types_for": dict(zip(map(str, _SHARES), curves.types_for(counts, _SHARES), strict=True)),
+        },
+        "type_token": [{"words": words, "types": number} for words, number in run.types],
+        "length": {**curves.spread(types.word_lengths), "unit": "characters"}
+        | {"words": _histogram(types.word_lengths), "types": _histogram(types.type_lengths)},
+    }
 
 
-def _drops(drops: dict[str, dict[str, Any]]) -> list[str]:
-    lines = []
-    for reason, facts in drops.items():
-        lines.append(f"  dropped, {reason}: {facts['paragraphs']:,} paragraphs, such as {facts['examples'][0][:30]!r}")
-    return lines
+def _coverage(corpus: Corpus, counts: Counts, sizes: list[int]) -> list[dict[str, float]]:
+    """For so many of the most frequent types: the share of running words, and the same in the held-out part if any."""
+    train, heldout = curves.coverage(counts, sizes), curves.held_out_coverage(corpus, sizes)
+    rows: list[dict[str, float]] = [{"types": size, "train": share} for size, share in zip(sizes, train, strict=True)]
+    for row, share in zip(rows, heldout, strict=False):
+        row["heldout"] = share
+    return rows
 
 
-def _warnings(corpus: Corpus) -> list[str]:
-    lengths = np.array([len(word) for word in corpus.types])
-    mean = float((lengths * corpus.counts).sum() / corpus.counts.sum())
-    if corpus.manifest["settings"]["text"]["segmenter"] != "words" or mean < _LONG_WORDS:
+def _histogram(lengths: Counts) -> dict[str, int]:
+    """Length -> how many, without zeros."""
+    return {str(length): int(lengths[length]) for length in np.flatnonzero(lengths)}
+
+
+def _warnings(manifest: Mapping[str, Any], lengths: Counts) -> list[str]:
+    mean = curves.spread(lengths)["mean"]
+    if manifest["settings"]["text"]["segmenter"] != "words" or mean < _LONG_WORDS:
         return []
-    return [f"  warning: words are {mean:.1f} characters long on average; is this text segmented by spaces?"]
-
-
-def _text(text: dict[str, Any]) -> str:
-    settings = text["settings"]
-    segmenter = text["segmenter"]
-    name = segmenter if isinstance(segmenter, str) else segmenter["package"]
-    script = "brought to simplified script" if settings["script"] == "simplified" else "script kept"
-    punctuation = "full-width punctuation" if settings["punctuation"] == "full" else "punctuation kept"
-    return f"{name}; {script}; {punctuation}"
+    return [f"words are {mean:.1f} characters long on average; is this text segmented by spaces?"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -75,7 +76,8 @@ class Writer:
         self.index = TypeIndex(folder / "words.part")
         self.characters = self.paragraphs = 0
         self.drops: dict[str, dict[str, Any]] = {}  # reason -> number of paragraphs, a few examples
-        self.changes: dict[str, int] = {}
+        self.changes = Counter[str]()
+        self.facts: dict[str, Counter[str]] = {}
 
     def add(self, chunk: Chunk, repeated: NDArray[np.uint8]) -> None:
         """Sort the paragraphs of a chunk into training, held-out and dropped ones. repeated: 1 for a paragraph that was
@@ -83,8 +85,9 @@ class Writer:
         self.characters += chunk.characters
         for reason, example in chunk.dropped:
             self._drop(reason, example)
-        for name, number in chunk.changes.items():
-            self.changes[name] = self.changes.get(name, 0) + number
+        self.changes.update(chunk.changes)
+        for name, counts in chunk.facts.items():
+            self.facts.setdefault(name, Counter()).update(counts)
         threshold = int(self.settings.held_out * 2**64)
         bounds, drop = chunk.bounds.tolist(), self.settings.drop_duplicates
         for number, (digest, again) in enumerate(zip(chunk.hashes.tolist(), repeated.tolist(), strict=True)):
@@ -145,6 +148,7 @@ class Writer:
             "train": self.train.facts(),
             "heldout": self.heldout.facts(),
             **self.changes,
+            **{name: dict(sorted(counts.items())) for name, counts in sorted(self.facts.items())},
         }
 
     def _types(self) -> Ids:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 
 HAN = "\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # inside a character class
 _HAN = re.compile(f"[{HAN}]")
@@ -59,17 +60,41 @@ EMOJI = (
 )
 
 # Characters of combining class 0 that nevertheless belong to the one before: jamo and Indic vowel signs
-# (NFC_Quick_Check=Maybe of the Unicode Character Database), and three that NFC takes apart into marks.
+# (NFC_Quick_Check=Maybe of the Unicode Character Database), and five that NFC takes apart into marks or that it makes.
+JAMO = "\u1161-\u1175\u11a8-\u11c2"
 _COMPOSING_STARTERS = (
-    "\u1161-\u1175\u11a8-\u11c2\u09be\u09d7\u0b3e\u0b56\u0b57\u0bbe\u0bd7\u0cc2\u0cd5\u0cd6\u0d3e\u0d57\u0dcf\u0ddf"
+    f"{JAMO}\u0fb5\u0fb7\u09be\u09d7\u0b3e\u0b56\u0b57\u0bbe\u0bd7\u0cc2\u0cd5\u0cd6\u0d3e\u0d57\u0dcf\u0ddf"
     "\u0f73\u0f75\u0f81\u102e\u1b35\U00011127\U0001133e\U00011357\U000114b0\U000114ba\U000114bd\U000115af\U00011930"
 )
 _composing = re.compile(f"[{_COMPOSING_STARTERS}]")
+_jamo = re.compile(f"[{JAMO}]")
+_removed = re.compile(f"[{REMOVED}]")
 
 
 def composes(character: str) -> bool:
     """Whether the character belongs to the cluster (starter with its marks) of the one before it."""
     return unicodedata.combining(character) != 0 or _composing.match(character) is not None
+
+
+@cache
+def marks() -> str:
+    """All characters of the category Mark, for a character class; the `re` module knows no categories."""
+    ranges: list[tuple[int, int]] = []
+    for point in (*range(0x300, 0x1F000), *range(0xE0100, 0xE01F0)):
+        if unicodedata.category(chr(point))[0] == "M":
+            if ranges and ranges[-1][1] == point - 1:
+                ranges[-1] = (ranges[-1][0], point)
+            else:
+                ranges.append((point, point))
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
+
+
+def continues(character: str) -> bool:
+    """Whether no word begins with the character where another one stands before it: a mark that the normaliser keeps,
+    or a vowel or final consonant of Korean. Each character but the first that NFC makes of one is such a one."""
+    if unicodedata.category(character)[0] == "M":
+        return _removed.match(character) is None
+    return _jamo.match(character) is not None
 
 
 def is_han(character: str) -> bool:

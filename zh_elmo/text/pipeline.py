@@ -11,14 +11,15 @@ from zh_elmo.files import BadInput
 from zh_elmo.recipe import plain
 from zh_elmo.text import script, segment, sentences
 from zh_elmo.text.normalise import Normalised, normalise, widened
-from zh_elmo.text.segmenters.pieces import LONGEST_WORD
+from zh_elmo.text.segmenters.pieces import CONTINUING, LONGEST_WORD, shortened
 from zh_elmo.text.settings import TextSettings
 
 __all__ = ["LONGEST_WORD", "Pipeline", "TextSettings", "Word"]
 
 _MEMO = 200_000  # treebank words remembered
-_LONGEST = re.compile(f".{{1,{LONGEST_WORD}}}", re.S)
-_TOKEN = re.compile(rf"[^\s\u2028\u2029]{{1,{LONGEST_WORD}}}")
+# Between white space of any kind; a long one is not cut before a mark or inside a pair of surrogates, if that can be.
+_SOLID = rf"[^\s\u2028\u2029\ue5e5]{{1,{LONGEST_WORD}}}"
+_TOKEN = re.compile(f"{_SOLID}(?![\udc00-\udfff{CONTINUING}])|{_SOLID}")
 _LINE = re.compile(r"[^\n\r\x0b\x0c\x85\u2028\u2029]+")
 _ASCII_WORD = re.compile("[A-Za-z0-9]")
 
@@ -50,16 +51,21 @@ class Pipeline:
         """
         if self.settings.segmenter == "words":
             return [words for line in _lines(raw) if (words := self._spaced(line.group(), line.start()))]
-        now = normalise(raw, punctuation=self.settings.punctuation, quotes=self.settings.quotes)
+        now = self.normalised(raw)
         text = self._scripted(now.text)
         return [self._words(text[start:end], start, now) for start, end in sentences.split(text)]
 
-    def forms(self, raw: str, *, final: bool = False) -> list[list[str]]:
-        """Like `sentences`, without offsets: the faster way, for a corpus. final: `raw` is in the wanted script."""
+    def normalised(self, raw: str) -> Normalised:
+        """`raw` as the settings want it, in its own script."""
+        return normalise(raw, punctuation=self.settings.punctuation, quotes=self.settings.quotes)
+
+    def forms(self, raw: str, *, document: script.Share | None = None, final: bool = False) -> list[list[str]]:
+        """Like `sentences`, without offsets. document: how much is to be converted of the document that `raw` is a part
+        of, where that is known (`script.verdict`); final: `raw` is in the wanted script, whatever it holds."""
         if self.settings.segmenter == "words":
             return [[word.form for word in words] for words in self.sentences(raw)]
-        text = normalise(raw, punctuation=self.settings.punctuation, quotes=self.settings.quotes).text
-        text = text if final else self._scripted(text)
+        text = self.normalised(raw).text
+        text = text if final else self._scripted(text, document)
         return [self._pieces(text[start:end]) for start, end in sentences.split(text)]
 
     def gold(self, words: Sequence[str]) -> list[str]:
@@ -88,32 +94,36 @@ class Pipeline:
 
     # Raw text ------------------------------------------------------------------------------------------------------
 
-    def _scripted(self, text: str) -> str:
+    def _scripted(self, text: str, document: script.Share | None = None) -> str:
         """In the wanted script, line by line (a normalised paragraph is one line), the same length."""
-        return self._convert(text)
+        if document is None:
+            return self._convert(text)
+        return "\n".join(self._convert.line(line, document) for line in text.split("\n"))
 
     def _pieces(self, sentence: str) -> list[str]:
         """Words of one sentence, in order; white space is left out, and none is longer than LONGEST_WORD."""
-        pieces = self._segment().cut(sentence)
+        pieces = self.segmenter.cut(sentence)
         if " " in sentence:  # the only white space that normalisation leaves
             pieces = [piece for piece in pieces if piece != " "]
         if len(sentence) <= LONGEST_WORD or max(map(len, pieces)) <= LONGEST_WORD:
             return pieces
-        return [part for piece in pieces for part in _LONGEST.findall(piece)]
+        return [part for piece in pieces for part in shortened(piece)]
 
     def _words(self, sentence: str, offset: int, now: Normalised) -> list[Word]:
         """The same with offsets; the sentence stands at `offset` in the normalised text."""
-        return [
-            Word(
-                piece[at : at + LONGEST_WORD],
-                *now.span(offset + start + at, offset + min(start + at + LONGEST_WORD, end)),
-            )
-            for piece, start, end in self._segment().tokens(sentence)
-            if piece != " "
-            for at in range(0, len(piece), LONGEST_WORD)
-        ]
+        words: list[Word] = []
+        for piece, start, _ in self.segmenter.tokens(sentence):
+            if piece == " ":
+                continue
+            place = offset + start
+            for form in shortened(piece) if len(piece) > LONGEST_WORD else (piece,):
+                words.append(Word(form, *now.span(place, place + len(form))))
+                place += len(form)
+        return words
 
-    def _segment(self) -> segment.Segmenter:
+    @property
+    def segmenter(self) -> segment.Segmenter:
+        """What cuts normalised sentences, made when first needed."""
         if self._segmenter is None:
             self._segmenter = segment.segmenter(self.settings, self._prepared)
         return self._segmenter
@@ -130,8 +140,8 @@ class Pipeline:
         """A line of words between spaces is a sentence; words of nothing but invisible characters are left out."""
         tokens = list(_TOKEN.finditer(line))
         forms = self._gold([token.group() for token in tokens])
-        return [
-            Word(form, offset + token.start(), offset + token.end())
+        return [  # characters that NFC takes apart may make one longer than it was
+            Word(form[:LONGEST_WORD], offset + token.start(), offset + token.end())
             for token, form in zip(tokens, forms, strict=True)
             if form
         ]

@@ -7,10 +7,9 @@ simplified text every change that `t2s` makes is wrong (萧乾 would become 萧�
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
-from itertools import groupby
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +26,12 @@ Target = Literal["keep", "simplified", "traditional", "traditional-hk", "traditi
 Share = Literal["none", "some", "all"]
 Span = tuple[int, int]
 _Mask = npt.NDArray[np.bool_]
+_Places = npt.NDArray[np.int64]
+_Number = TypeVar("_Number", int, _Places)
 
 _CONFIGS = {"simplified": "t2s", "traditional": "s2tw", "traditional-hk": "s2hk", "traditional-opencc": "s2t"}
+_SHARES: tuple[Share, ...] = get_args(Share)
+_NONE, _SOME, _ALL = range(3)  # places in it
 _TELLS = 3  # characters of one script only that let a line decide for itself, whatever its document is
 
 
@@ -44,6 +47,22 @@ def count(text: str) -> tuple[int, int]:
         return len(tables.traditional.findall(text)), len(tables.simplified.findall(text))
     kinds = tables.kinds[encoded(text)]
     return int(np.count_nonzero(kinds == TRADITIONAL)), int(np.count_nonzero(kinds == SIMPLIFIED))
+
+
+class Lines(NamedTuple):
+    """`count` of every line of a text."""
+
+    ends: _Places  # after the line feed, and at the end of the text
+    traditional: _Places
+    simplified: _Places
+
+
+def by_line(codes: script_tables.Codes) -> Lines:
+    """The same for every line of a text, given by its code points."""
+    ends = np.append(np.flatnonzero(codes == ord("\n")) + 1, len(codes))
+    kinds = script_tables.tables().kinds[codes]
+    counts = (np.searchsorted(np.flatnonzero(kinds == kind), ends) for kind in (TRADITIONAL, SIMPLIFIED))
+    return Lines(ends, *(np.diff(of_kind, prepend=0) for of_kind in counts))
 
 
 def detect(text: str) -> Script | None:
@@ -75,7 +94,7 @@ def verdict(traditional: int, simplified: int, target: Target = "simplified") ->
     return "all" if wanted * 9 <= other else "some"
 
 
-def _sides(counts: tuple[int, int], target: Target) -> tuple[int, int]:
+def _sides(counts: tuple[_Number, _Number], target: Target) -> tuple[_Number, _Number]:
     """(of the other script, of the wanted script)."""
     traditional, simplified = counts
     return (traditional, simplified) if target == "simplified" else (simplified, traditional)
@@ -121,18 +140,7 @@ class Converter:
             return text
         if "\n" not in text:
             return _restored(text, convert(text, share(text, self.target), self.target), protected)
-        codes = encoded(text)
-        kinds = script_tables.tables().kinds[codes]
-        traditional, simplified = kinds == TRADITIONAL, kinds == SIMPLIFIED
-        counts = int(np.count_nonzero(traditional)), int(np.count_nonzero(simplified))
-        other, wanted = _sides(counts, self.target)
-        document = verdict(*counts, self.target)
-        if other == 0:
-            return text
-        if document == "all" and wanted == 0:
-            return _restored(text, convert(text, "all", self.target), protected)
-        masks = (traditional, simplified) if self.target == "simplified" else (simplified, traditional)
-        return _restored(text, self._by_lines(text, codes, *masks, document), protected)
+        return _restored(text, self.documents(text, by_line(encoded(text)), [text.count("\n") + 1]), protected)
 
     def line(self, text: str, document: Share, protected: Iterable[Span] = ()) -> str:
         """One line, or one more part, of a document whose `verdict` is known."""
@@ -141,18 +149,25 @@ class Converter:
         wanted = _in_document(*_sides(count(text), self.target), document)
         return _restored(text, convert(text, wanted, self.target), protected)
 
-    def _by_lines(self, text: str, codes: script_tables.Codes, other: _Mask, wanted: _Mask, document: Share) -> str:
+    def documents(self, text: str, lines: Lines, sizes: Sequence[int], final: _Mask | None = None) -> str:
+        """Documents of so many lines each, one after the other in `text`, as if each were converted alone.
+        final: the lines that stay whatever they hold."""
+        if self.target == "keep":
+            return text
+        other, wanted = _sides((lines.traditional, lines.simplified), self.target)
+        starts = np.cumsum(sizes) - np.asarray(sizes)
+        verdicts = _verdicts(np.add.reduceat(other, starts), np.add.reduceat(wanted, starts))
+        shares = _shares(other, wanted, np.repeat(verdicts, sizes))
+        if final is not None:
+            shares[final] = _NONE
+        return self._by_runs(text, lines.ends, shares)
+
+    def _by_runs(self, text: str, ends: _Places, shares: _Places) -> str:
         """Runs of lines of which the same share is to be converted, at once."""
-        ends = np.append(np.flatnonzero(codes == ord("\n")) + 1, len(text))
-        shares = [
-            _in_document(of_other, of_wanted, document)
-            for of_other, of_wanted in zip(_by_line(other, ends), _by_line(wanted, ends), strict=True)
-        ]
-        pieces, start, line = [], 0, 0
-        for wanted_share, run in groupby(shares):
-            line += len(list(run))
-            end = int(ends[line - 1])
-            pieces.append(convert(text[start:end], wanted_share, self.target))
+        last = np.flatnonzero(np.append(np.diff(shares), 1))  # line of each run
+        pieces, start = [], 0
+        for end, wanted in zip(ends[last].tolist(), shares[last].tolist(), strict=True):
+            pieces.append(convert(text[start:end], _SHARES[wanted], self.target))
             start = end
         return "".join(pieces)
 
@@ -207,10 +222,16 @@ def _plain(config: str) -> Target:
     return "traditional-hk" if config == "s2hkp" else "traditional"
 
 
-def _by_line(mask: _Mask, ends: npt.NDArray[np.intp]) -> list[int]:
-    """How many of `mask` lie in each line; lines end before `ends`."""
-    before = np.concatenate(([0], np.cumsum(mask)))[ends]
-    return np.diff(before, prepend=0).tolist()  # type: ignore[no-any-return]
+def _verdicts(other: _Places, wanted: _Places) -> _Places:
+    """`verdict` of many documents, as places in _SHARES."""
+    return np.where(other * 9 <= wanted, _NONE, np.where(wanted * 9 <= other, _ALL, _SOME))
+
+
+def _shares(other: _Places, wanted: _Places, documents: _Places) -> _Places:
+    """`_in_document` of many lines, each with the verdict of its document."""
+    of_line = np.where(other >= wanted, _ALL, np.where(other * 9 > wanted, _SOME, _NONE))
+    alone = np.where((documents == _SOME) | (other + wanted >= _TELLS), of_line, documents)
+    return np.where(other > 0, alone, np.where((documents == _ALL) & (wanted == 0), _ALL, _NONE))
 
 
 def _restored(text: str, converted: str, protected: Iterable[Span]) -> str:

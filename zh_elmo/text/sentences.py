@@ -9,25 +9,26 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from zh_elmo.text.characters import HAN
+from zh_elmo.text.characters import HAN, composes, continues
 
 Span = tuple[int, int]
 
-_OPENERS = dict(zip("“‘「『（(《〈【〔", "”’」』）)》〉】〕", strict=True))
-_CLOSERS = "".join(_OPENERS.values())
+MAX_CHARACTERS = 500  # of a sentence
+OPENERS = dict(zip("“‘「『（(《〈【〔", "”’」』）)》〉】〕", strict=True))
+_CLOSERS = "".join(OPENERS.values())
 _CLOSING = frozenset([*_CLOSERS, '"'])
 _QUOTES = '“‘「『"'
 _PATIENCE = 300  # characters after which an open quote or bracket is taken for one that lost its partner
-_STOPS = "。！？!?"
-_MARKS = f'{_STOPS}….\n"{"".join(_OPENERS)}{_CLOSERS}'
+STOPS = "。！？!?"
+_MARKS = f'{STOPS}….\n"{"".join(OPENERS)}{_CLOSERS}'
 _INTERESTING = re.compile(f"[{_MARKS}]")
-_END_RUN = re.compile(f"[{_STOPS}]+[{_STOPS}…]*|…+[{_STOPS}]*|[.]")
+_END_RUN = re.compile(f"[{STOPS}]+[{STOPS}…]*|…+[{STOPS}]*|[.]")
 _CLOSING_RUN = re.compile(f'[{_CLOSERS}"]*')
 # A whole sentence in which nothing is to be weighed, as most are: quotes and brackets close before they hold a mark,
 # dots stand before letters and digits, and no closing mark or ellipsis is near.
-_PAIRS = "|".join(f"[{opener}][^{_MARKS}]*+[{closer}]" for opener, closer in [*_OPENERS.items(), ('"', '"')])
+_PAIRS = "|".join(f"[{opener}][^{_MARKS}]*+[{closer}]" for opener, closer in [*OPENERS.items(), ('"', '"')])
 _SIMPLE = re.compile(
-    f'(?:[^{_STOPS}….\n"{"".join(_OPENERS)}]++|{_PAIRS}|[.](?=[A-Za-z0-9]))*+(?:[{_STOPS}]++(?![…"{_CLOSERS}])|\n|\\Z)'
+    f'(?:[^{STOPS}….\n"{"".join(OPENERS)}]++|{_PAIRS}|[.](?=[A-Za-z0-9]))*+(?:[{STOPS}]++(?![…"{_CLOSERS}])|\n|\\Z)'
 )
 _GOES_ON = re.compile("[，、；：,;:的这那這]")  # after a quotation that ends in a stop
 _SPEECH = re.compile(
@@ -38,7 +39,7 @@ _LIST_NUMBER = re.compile(r"(?:^|[\n。！？…!? ])(?:\d{1,3}|[A-Za-z])$")
 _CAPITAL_OR_HAN = re.compile(rf"[A-Z{HAN}“‘「『（(《\"]")
 
 
-def split(text: str, max_characters: int = 500, counts: Counter[str] | None = None) -> list[Span]:
+def split(text: str, max_characters: int = MAX_CHARACTERS, counts: Counter[str] | None = None) -> list[Span]:
     """Spans of the sentences of `text` (normalised), without the white space between them; they cover all the rest.
 
     Sentences longer than `max_characters` are cut after ； or ， or anywhere but inside an ASCII word. To `counts` are
@@ -50,24 +51,28 @@ def split(text: str, max_characters: int = 500, counts: Counter[str] | None = No
     spans: list[Span] = []
     start = 0
     while start < len(text):
-        match = _SIMPLE.match(text, start)
-        end = match.end() if match else _next_end(text, start, counted)
+        end = next_end(text, start, counted)
         if 0 < end - start <= max_characters and not (text[start].isspace() or text[end - 1].isspace()):
             spans.append((start, end))
         else:
-            pieces = _pieces(text, start, end, max_characters)
-            spans += pieces
-            if len(pieces) > 1:
+            parts = pieces(text, start, end, max_characters)
+            spans += parts
+            if len(parts) > 1:
                 counted["cut"] = counted.get("cut", 0) + 1
-                counted["pieces"] = counted.get("pieces", 0) + len(pieces)
+                counted["pieces"] = counted.get("pieces", 0) + len(parts)
         start = end
     if counts is not None:
         counts.update(counted, sentences=len(spans) - counted.get("pieces", 0) + counted.get("cut", 0))
     return spans
 
 
-def _next_end(text: str, start: int, counts: dict[str, int]) -> int:
-    """Where the sentence that begins at `start` ends."""
+def next_end(text: str, start: int, counts: dict[str, int]) -> int:
+    """Where the sentence that begins at `start` ends. counts: see `split`."""
+    match = _SIMPLE.match(text, start)
+    return match.end() if match else _weighed_end(text, start, counts)
+
+
+def _weighed_end(text: str, start: int, counts: dict[str, int]) -> int:
     opened: list[tuple[str, int]] = []  # (what closes it, where it was opened)
     read = start  # up to where closing marks have been looked at already
     for match in _INTERESTING.finditer(text, start):
@@ -77,8 +82,8 @@ def _next_end(text: str, start: int, counts: dict[str, int]) -> int:
         mark = text[place]
         if opened and place - opened[0][1] > _PATIENCE:
             opened.clear()
-        if mark in _OPENERS:
-            opened.append((_OPENERS[mark], place))
+        if mark in OPENERS:
+            opened.append((OPENERS[mark], place))
         elif mark == "\n":
             return place + 1
         elif mark in _CLOSING:
@@ -109,7 +114,7 @@ def _end(text: str, start: int, place: int, opened: list[tuple[str, int]]) -> tu
     after = place
     while True:  # stops, closing marks, and stops again: “……吗？”。
         run = _END_RUN.match(text, after)
-        if run is None or (after > place and run.group()[0] not in _STOPS):
+        if run is None or (after > place and run.group()[0] not in STOPS):
             break
         ellipsis = ellipsis and set(run.group()) == {"…"}
         after = run.end()
@@ -157,37 +162,47 @@ def _dot_ends(text: str, start: int, place: int, counts: dict[str, int]) -> bool
     return True
 
 
-def _pieces(text: str, start: int, end: int, limit: int) -> list[Span]:
+def pieces(text: str, start: int, end: int, limit: int) -> list[Span]:
     """text[start:end] without outer white space, cut where it is longer than `limit`."""
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
         end -= 1
-    pieces: list[Span] = []
+    parts: list[Span] = []
     while end - start > limit:
         cut = _cut(text, start, start + limit)
-        pieces += _pieces(text, start, cut, limit)
+        parts += pieces(text, start, cut, limit)
         start = cut
         while start < end and text[start].isspace():
             start += 1
-    return [*pieces, (start, end)] if start < end else pieces
+    return [*parts, (start, end)] if start < end else parts
 
 
 def _cut(text: str, start: int, end: int) -> int:
-    """The best place in (start, end] to cut: after ；, else after ，, else not inside an ASCII word or a cluster."""
+    """The best place in (start, end] to cut: after ；, else after ，, else not inside an ASCII word or a cluster, else
+    not among marks that NFC moves."""
     for marks in ("；;", "，,、：:"):
         place = max(text.rfind(mark, start + 1, end) for mark in marks)
         if place > start:
             return place + 1
-    place = end
-    while place > start + 1 and _glued(text, place):
-        place -= 1
-    return place if place > start + 1 else end
+    for glued in (_glued, _composed):
+        place = end
+        while place > start + 1 and glued(text, place):
+            place -= 1
+        if place > start + 1:
+            return place
+    return end
 
 
 def _glued(text: str, place: int) -> bool:
     """Whether text[place - 1] and text[place] must not be parted."""
     left, right = text[place - 1], text[place]
+    if continues(right):
+        return True
     return (left.isascii() and left.isalnum() and right.isascii() and right.isalnum()) or not (
         right.isalnum() or right.isspace() or right.isascii() or "\u3000" <= right <= "\uffef"
     )
+
+
+def _composed(text: str, place: int) -> bool:
+    return composes(text[place])

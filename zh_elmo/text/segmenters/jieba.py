@@ -11,10 +11,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from zh_elmo.files import BadInput, cache_folder, sha256
 from zh_elmo.text.characters import JOINER
 from zh_elmo.text.segmenters.jieba_dictionary import Dictionary, Entry, Table, table, user_words, words_of
-from zh_elmo.text.segmenters.pieces import MARKS, Segmenter, Token, keep_clusters, with_offsets
+from zh_elmo.text.segmenters.pieces import CONTINUING, Segmenter, Token, keep_clusters, with_offsets
 from zh_elmo.text.segmenters.quiet import quietly, version
 
 _ASCII_WORDS = frozenset(("AT&T", "C#", "C++", "c#", "c++"))  # of its own dictionary, those that are not alphanumeric
@@ -24,9 +26,12 @@ _AT_BEYOND = re.compile(f"([{_BEYOND}])")
 # Where rjieba alone may not be enough: such a character, one of a grapheme cluster, or one of -+#&._% beside another of
 # them or a letter or digit. One set comes first, since that is what `re` finds fast; most sentences have none of it.
 _SPECIAL = re.compile(
-    f"[-+#&._%{MARKS}{JOINER}\u3400-\u4dbf\u9fd6-\u9fff\uf900-\ufaff\U00010000-\U0010ffff]"
+    f"[-+#&._%{CONTINUING}{JOINER}\u3400-\u4dbf\u9fd6-\u9fff\uf900-\ufaff\U00010000-\U0010ffff]"
     r"(?:(?<![-+#&._%])|(?<=[a-zA-Z0-9].)|(?=[-+#&._%a-zA-Z0-9]))"
 )
+
+_RUN_MARK = re.compile("[-+#&._%]")  # what a run has besides letters and digits
+_BEYOND_OR_CLUSTER = re.compile(f"[{CONTINUING}{JOINER}\u3400-\u4dbf\u9fd6-\u9fff\uf900-\ufaff\U00010000-\U0010ffff]")
 
 
 class Engine(NamedTuple):
@@ -148,7 +153,31 @@ def _like_jieba(engine: Engine, hmm: bool) -> Segmenter:
             return careful.tokens(sentence)
         return rjieba_tokens(sentence, "default", hmm)  # type: ignore[misc]  # not None where this is called
 
-    return Segmenter(cut, with_offsets(cut).tokens if rjieba_tokens is None else tokens)
+    def lines(text: str) -> list[str]:
+        """At one call what needs no care: a line feed is always a word of its own."""
+        words: list[str] = []
+        start = 0
+        for match in _BEYOND_OR_CLUSTER.finditer(text):
+            if match.start() < start:
+                continue
+            begin = text.rfind("\n", start, match.start()) + 1 or start
+            end = text.find("\n", match.end()) + 1 or len(text)
+            words += rjieba_cut(text[start:begin], hmm)
+            sentence = text[begin:end].removesuffix("\n")
+            words += careful.cut(sentence)
+            words += text[begin + len(sentence) : end]  # the line feed, if there is one
+            start = end
+        return words + rjieba_cut(text[start:], hmm) if words else rjieba_cut(text, hmm)
+
+    def recut(words: list[str]) -> dict[int, list[str]]:
+        if not hmm:
+            return {}
+        joined = "\n".join(words)
+        ends = np.flatnonzero(np.frombuffer(joined.encode("utf-32-le"), np.uint32) == ord("\n"))
+        at = np.unique(np.searchsorted(ends, [match.start() for match in _RUN_MARK.finditer(joined)])).tolist()
+        return {number: parts for number in at if len(parts := _as_jieba([words[number]], known)) > 1}
+
+    return Segmenter(cut, with_offsets(cut).tokens if rjieba_tokens is None else tokens, lines, recut)
 
 
 def _as_jieba(words: list[str], known: frozenset[str] = _ASCII_WORDS) -> list[str]:

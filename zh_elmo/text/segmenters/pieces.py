@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from itertools import accumulate
 from typing import NamedTuple
 
-from zh_elmo.text.characters import EMOJI, HAN, JOINER, TAGS
+from zh_elmo.text.characters import EMOJI, HAN, JAMO, JOINER, TAGS, composes, continues, marks
 
 Cut = Callable[[str], list[str]]
 Token = tuple[str, int, int]  # word, start, end: sentence[start:end] is the word
@@ -26,20 +26,74 @@ PICTURE = (
 _CLUSTER = re.compile(f"{PICTURE}|(?P<run>(?:[^\\W{HAN}][{MARKS}]*)+)|\\w[{MARKS}]+")
 _HAS_CLUSTER = re.compile(f"[{MARKS}\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff{JOINER}{TAGS}]")
 _MARK = re.compile(f"[{MARKS}]")
+# Of the basic plane, what a word does not begin with (`continues`), inside a character class. Those beyond it would make
+# a search slow, and are looked for as anything that lies there.
+CONTINUING = JAMO + "".join(re.findall("[\0-\uffff]-[\0-\uffff]", marks()))
+_MAY_CONTINUE = re.compile(f"[{CONTINUING}\U00010000-\U0010ffff]")
 
 
 class Segmenter(NamedTuple):
     """One normalised sentence to its words, in order. Together they are the sentence; only white space may be left out.
 
-    A grapheme cluster is never cut. A sentence has no lone surrogates; the normaliser leaves none.
+    A grapheme cluster is never cut, and no word begins with a mark (`continues`) unless nothing, or white space, stands
+    before it, so that no two words come from one character of the raw text. A sentence has no lone surrogates; the
+    normaliser leaves none.
     """
 
     cut: Cut
     tokens: Callable[[str], list[Token]]
+    # Of many sentences, one a line: the words of each with a line feed between. `recut` tells what becomes of them.
+    lines: Cut
+    recut: Callable[[list[str]], dict[int, list[str]]] = lambda words: {}  # which of them fall into further words
 
 
 def with_offsets(cut: Cut) -> Segmenter:
-    return Segmenter(cut, lambda sentence: located(sentence, cut(sentence)))
+    """A segmenter of what gives the words alone, perhaps with marks cut off from what they stand on."""
+
+    def words(sentence: str) -> list[str]:
+        if _MAY_CONTINUE.search(sentence) is None:
+            return cut(sentence)
+        return [word for word, _, _ in tokens(sentence)]
+
+    def tokens(sentence: str) -> list[Token]:
+        found = located(sentence, cut(sentence))
+        return found if _MAY_CONTINUE.search(sentence) is None else _with_marks(sentence, found)
+
+    return Segmenter(words, tokens, lambda text: by_line(words, text))
+
+
+def _with_marks(sentence: str, tokens: list[Token]) -> list[Token]:
+    """Words that begin with a mark belong to the ones before."""
+    kept: list[Token] = []
+    for word, start, end in tokens:
+        if kept and continues(word[0]) and kept[-1][2] == start and not kept[-1][0].isspace():
+            start = kept.pop()[1]
+        kept.append((sentence[start:end], start, end))
+    return kept
+
+
+def shortened(word: str) -> list[str]:
+    """A word of more than LONGEST_WORD characters in pieces that are not, each of which begins with no mark if that
+    can be."""
+    pieces: list[str] = []
+    start = 0
+    while len(word) - start > LONGEST_WORD:
+        ends = range(start + LONGEST_WORD, start, -1)
+        found = (end for glued in (continues, composes) for end in ends if not glued(word[end]))
+        end = next(found, start + LONGEST_WORD)
+        pieces.append(word[start:end])
+        start = end
+    return [*pieces, word[start:]]
+
+
+def by_line(cut: Cut, text: str) -> list[str]:
+    """`Segmenter.lines` by one call for each sentence."""
+    first, *others = text.split("\n")
+    words = list(cut(first))
+    for sentence in others:
+        words.append("\n")
+        words += cut(sentence)
+    return words
 
 
 def located(sentence: str, words: list[str]) -> list[Token]:

@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any, Literal, TypeVar
 
 from zh_elmo.files import BadInput
-from zh_elmo.text.characters import HAN
+from zh_elmo.text.characters import HAN, marks
 from zh_elmo.text.segmenters.pieces import PICTURE, Cut
 
 Rules = Literal["regex", "icu"]
@@ -44,7 +44,7 @@ def facts(rules: Rules) -> str:
 
 @cache
 def _expression() -> re.Pattern[str]:
-    mark = f"[{_marks()}{_JOINERS}]"
+    mark = f"[{marks()}{_JOINERS}]"
     letter = f"[^\\W\\d_{_SINGLE}]"
     run = f"(?:[^\\W{_SINGLE}]{mark}*)+"
     joint = (
@@ -52,18 +52,6 @@ def _expression() -> re.Pattern[str]:
         f"|(?<=[^\\W_{_SINGLE}]|{mark})[-\u2010](?=[^\\W_{_SINGLE}])"
     )
     return re.compile(f"{PICTURE}|{run}(?:(?:{joint}){run})*|\\S{mark}*")
-
-
-def _marks() -> str:
-    """All characters of the category Mark, for a character class; the `re` module knows no categories."""
-    ranges: list[tuple[int, int]] = []
-    for point in (*range(0x300, 0x1F000), *range(0xE0100, 0xE01F0)):
-        if unicodedata.category(chr(point))[0] == "M":
-            if ranges and ranges[-1][1] == point - 1:
-                ranges[-1] = (ranges[-1][0], point)
-            else:
-                ranges.append((point, point))
-    return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
 
 
 # ICU -----------------------------------------------------------------------------------------------------------------
