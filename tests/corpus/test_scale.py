@@ -13,12 +13,14 @@ import pytest
 
 from zh_elmo.corpus import build as building
 from zh_elmo.corpus import index as indexing
+from zh_elmo.corpus import order as ordering
 from zh_elmo.corpus import repeated as repeating
 from zh_elmo.corpus.build import build
 from zh_elmo.corpus.chunk import is_whole, pack, unpack
 from zh_elmo.corpus.cut import Cutter, Task
 from zh_elmo.corpus.exclude import Excluded
-from zh_elmo.corpus.index import TypeIndex, by_frequency, of_paragraphs, words_in
+from zh_elmo.corpus.index import TypeIndex, of_paragraphs
+from zh_elmo.corpus.order import PADDING, WordFile
 from zh_elmo.corpus.repeated import Repeated
 from zh_elmo.corpus.settings import CorpusSettings
 from zh_elmo.corpus.store import Corpus
@@ -77,7 +79,7 @@ def test_hashes_of_paragraphs_are_spread_evenly():
 
 
 def test_numbers_come_in_the_order_of_first_sight(tmp_path, monkeypatch):
-    monkeypatch.setattr(indexing, "_RECENT", 50)  # sorted in often
+    monkeypatch.setattr(indexing, "_SLOTS", 4)  # grows often, and its end is met
     words, due = random_words(3000, 1), {}
     index = TypeIndex(tmp_path / "words")
     for start in range(0, len(words), 100):
@@ -86,28 +88,35 @@ def test_numbers_come_in_the_order_of_first_sight(tmp_path, monkeypatch):
         assert index.numbers(hashes(distinct), distinct).tolist() == numbers
     assert len(index) == len(due)
     index.close()
-    assert list(words_in(tmp_path / "words", np.arange(len(due), dtype=np.uint32), len(due))) == list(due)
+    found = WordFile(tmp_path / "words", len(due)).words(np.arange(len(due), dtype=np.uint32))
+    assert [word.decode("utf-8", "surrogatepass") for word in found] == list(due)
 
 
 def test_a_collision_of_hashes_is_an_error_not_a_wrong_corpus(tmp_path):
-    for sorted_in in (False, True):
-        index = TypeIndex(tmp_path / "words")
-        index.numbers(np.array([[5, 1]], np.uint64), ["a"])
-        if sorted_in:
-            index._sort_in()
-        with pytest.raises(BadInput, match="change corpus"):
-            index.numbers(np.array([[5, 2]], np.uint64), ["b"])
-        index.close()
+    index = TypeIndex(tmp_path / "words")
+    index.numbers(np.array([[5, 1 << 32]], np.uint64), ["a"])
+    with pytest.raises(BadInput, match="same first 64 bits"):
+        index.numbers(np.array([[5, 2 << 32]], np.uint64), ["b"])
+    with pytest.raises(BadInput, match="same first 64 bits"):
+        index.numbers(np.array([[6, 1 << 32], [6, 2 << 32]], np.uint64), ["c", "d"])
+    index.close()
 
 
-def test_order_is_by_frequency_then_by_code_point(tmp_path):
-    words = list(dict.fromkeys([*random_words(4000, 2), *("共" * 9 + c for c in "甲乙丙"), "共" * 5, "共" * 6]))
+@pytest.mark.parametrize("at_once", [7, 1 << 19])
+def test_order_is_by_frequency_then_by_code_point(tmp_path, monkeypatch, at_once):
+    monkeypatch.setattr(ordering, "_AT_ONCE", at_once)
+    words = list(dict.fromkeys([*random_words(4000, 2), *("共" * 9 + c for c in "甲乙丙"), "共" * 5, "共" * 6, "a"]))
     counts = np.random.default_rng(1).integers(0, 4, len(words))
-    (tmp_path / "words").write_bytes("".join(word + "\n" for word in words).encode("utf-8", "surrogatepass"))
-    order = by_frequency(tmp_path / "words", counts)
+    raw = "".join(word + "\n" for word in words).encode("utf-8", "surrogatepass")
+    (tmp_path / "words").write_bytes(raw + PADDING)
+    file = WordFile(tmp_path / "words", len(words))
+    order = file.by_frequency(counts, np.arange(len(words), dtype=np.uint32))
     assert [words[n] for n in order] == [w for _, w in sorted(zip((-counts).tolist(), words, strict=True))]
-    (tmp_path / "none").touch()
-    assert len(by_frequency(tmp_path / "none", np.empty(0, np.int64))) == 0
+    some = file.by_frequency(counts, np.arange(0, len(words), 3, dtype=np.uint32))
+    assert some.tolist() == [number for number in order.tolist() if number % 3 == 0]
+    (tmp_path / "none").write_bytes(PADDING)
+    none = np.empty(0, np.uint32)
+    assert len(WordFile(tmp_path / "none", 0).by_frequency(np.empty(0, np.int64), none)) == 0
 
 
 # Duplicates -----------------------------------------------------------------------------------------------------------

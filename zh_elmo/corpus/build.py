@@ -11,7 +11,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from zh_elmo.corpus import sources as text_sources
+from zh_elmo.corpus.chunk import Chunk
 from zh_elmo.corpus.cut import Cutter, Task
 from zh_elmo.corpus.exclude import excluded
 from zh_elmo.corpus.processes import cut
@@ -57,15 +61,17 @@ def build(
     # the target first: where it cannot be written nothing is cut in vain
     passed_over: dict[str, Counter[str]] = {}
     with building(out) as folder, Work(out, [plain(settings), described, text, _TASK, _version()]) as work:
+        writer = Writer(folder, settings)
         with Progress("corpus", total, unit="characters", quiet=quiet) as progress:
-            for read in cut(cutter, work, _tasks(found, passed_over), workers=workers):
+            for number, read in enumerate(cut(cutter, work, _tasks(found, passed_over), workers=workers)):
+                writer.number(work.chunk(number))  # while others are cut
                 progress.advance(read)
-        counts, drops = _written(folder, settings, work)
+        counts = _written(folder, writer, work)
         manifest = _manifest(folder, settings, described, text, command)
         seconds = time.monotonic() - started
         manifest |= {
             "counts": counts,
-            "drops": drops,
+            "drops": writer.drops,
             "passed_over": {name: dict(counts) for name, counts in passed_over.items() if counts},
             "seconds": round(seconds, 2),
             "characters_per_second": round(counts["characters"] / seconds),
@@ -74,19 +80,24 @@ def build(
     return manifest
 
 
-def _written(folder: Path, settings: CorpusSettings, work: Work) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Shards, held-out part and types out of the chunks; counts and drops for the manifest."""
+def _written(folder: Path, writer: Writer, work: Work) -> dict[str, Any]:
+    """Shards, held-out part and types out of the chunks; counts for the manifest."""
     repeated = Repeated(folder / "repeated.part")
-    for chunk in work.chunks():
-        repeated.add(chunk.hashes)
-    flags, place = repeated.flags(), 0
-    writer = Writer(folder, settings)
-    for chunk in work.chunks():
-        writer.add(chunk, flags[place : place + len(chunk.hashes)])
-        place += len(chunk.hashes)
-    counts = writer.finish()
+    for hashes in work.hashes():
+        repeated.add(hashes)
+    flags = repeated.flags()
+    writer.count(_flagged(work, flags))
+    counts = writer.write(_flagged(work, flags))
     repeated.clear()
-    return counts, writer.drops
+    return counts
+
+
+def _flagged(work: Work, flags: NDArray[np.uint8]) -> Iterator[tuple[Chunk, NDArray[np.uint8]]]:
+    """Every chunk with what is said of its paragraphs."""
+    place = 0
+    for chunk in work.chunks():
+        yield chunk, flags[place : place + len(chunk.hashes)]
+        place += len(chunk.hashes)
 
 
 def _check_target(out: Path) -> None:

@@ -34,10 +34,8 @@ class Chunk(NamedTuple):
 def pack(chunk: Chunk) -> bytes:
     """A chunk as bytes, with a digest of them at the end."""
     types = "\n".join(chunk.types).encode("utf-8", "surrogatepass")
-    parts = [
-        types,
-        *(np.ascontiguousarray(a).tobytes() for a in (chunk.type_hashes, chunk.ids, chunk.bounds, chunk.hashes)),
-    ]
+    arrays = (chunk.hashes, chunk.bounds, chunk.ids, chunk.type_hashes)
+    parts = [*(np.ascontiguousarray(array).tobytes() for array in arrays), types]
     about = {
         "sizes": [len(part) for part in parts], "types": len(chunk.types), "characters": chunk.characters,
         "read": chunk.read, "dropped": chunk.dropped, "changes": chunk.changes,
@@ -60,19 +58,25 @@ def unpack(raw: bytes) -> Chunk:
     for size in about["sizes"]:
         parts.append(body[start : start + size])
         start += size
-    types = parts[0].decode("utf-8", "surrogatepass").split("\n") if about["types"] else []
+    types = parts[4].decode("utf-8", "surrogatepass").split("\n") if about["types"] else []
     return Chunk(
         types=types,
-        type_hashes=np.frombuffer(parts[1], np.uint64).reshape(-1, 2),
+        type_hashes=np.frombuffer(parts[3], np.uint64).reshape(-1, 2),
         ids=np.frombuffer(parts[2], np.uint32),
-        bounds=np.frombuffer(parts[3], np.int64),
-        hashes=np.frombuffer(parts[4], np.uint64),
+        bounds=np.frombuffer(parts[1], np.int64),
+        hashes=np.frombuffer(parts[0], np.uint64),
         characters=about["characters"],
         read=about["read"],
         dropped=[(reason, example) for reason, example in about["dropped"]],
         changes=about["changes"],
         facts=about["facts"],
     )
+
+
+def read_hashes(path: Path) -> NDArray[np.uint64]:
+    """Those of the paragraphs alone, of a file that is whole."""
+    with open(path, "rb") as stream:
+        return np.frombuffer(stream.read(json.loads(stream.readline())["sizes"][0]), np.uint64)
 
 
 def write(path: Path, raw: bytes) -> None:

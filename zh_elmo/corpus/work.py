@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from zh_elmo.corpus.chunk import Chunk, is_whole, unpack
+import numpy as np
+from numpy.typing import NDArray
+
+from zh_elmo.corpus.chunk import Chunk, is_whole, read_hashes, unpack
 from zh_elmo.files import BadInput, write_json
 
 _STATE = "state.json"
@@ -60,13 +63,20 @@ class Work:
         path = self.path(number)
         return path.is_file() and is_whole(path.read_bytes())
 
+    def chunk(self, number: int) -> Chunk:
+        """Chunk `number`, which must be there. Raises BadInput where it is not whole."""
+        raw = self.path(number).read_bytes()
+        if not is_whole(raw):
+            raise BadInput("damaged since it was written; run the same command again", path=self.path(number))
+        return unpack(raw)
+
     def chunks(self) -> Iterator[Chunk]:
-        """All chunks in order. Raises BadInput for one that is not whole any more."""
-        for number in range(self.number):
-            raw = self.path(number).read_bytes()
-            if not is_whole(raw):
-                raise BadInput("damaged since it was written; run the same command again", path=self.path(number))
-            yield unpack(raw)
+        """All chunks in order."""
+        return map(self.chunk, range(self.number))
+
+    def hashes(self) -> Iterator[NDArray[np.uint64]]:
+        """Those of the paragraphs of each chunk, without the rest."""
+        return (read_hashes(self.path(number)) for number in range(self.number))
 
     def _state(self) -> str:
         try:

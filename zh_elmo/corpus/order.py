@@ -1,0 +1,88 @@
+"""Word types by falling frequency, ties by code point, from a file of the words: a part of them in memory at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.uint32]
+Places = NDArray[np.int64]
+_AT_ONCE = 1 << 19  # words that are sorted at once, if no more have the same count
+_READ = 1 << 16  # words whose places are in memory at once
+_BYTES = 8  # of a word in one key
+_MASKS = np.array([2**64 - (1 << 8 * (_BYTES - left)) for left in range(_BYTES)] + [2**64 - 1], np.uint64)
+PADDING = bytes(2 * _BYTES)  # at the end of the file, so that a key may reach over it
+
+
+class WordFile:
+    """Words by number, one a line of a file, which stays on the disk; PADDING ends it."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        self.starts = _starts(path, size)  # where each word begins, and where one more would
+        with open(path, "rb") as stream:
+            self._raw = mmap(stream.fileno(), 0, access=ACCESS_READ)
+
+    def words(self, numbers: Numbers) -> Iterator[bytes]:
+        """The words of these numbers, in UTF-8."""
+        raw = self._raw
+        for part in _parts(numbers):
+            for start, end in zip(self.starts[part].tolist(), (self.starts[part + 1] - 1).tolist(), strict=True):
+                yield raw[start:end]
+
+    def by_frequency(self, counts: Places, numbers: Numbers) -> Numbers:
+        """`numbers` by falling count, ties by code point. counts: of every word."""
+        order = numbers[np.argsort(-counts[numbers], kind="stable")]
+        falling = counts[order]
+        edges = [0, *(np.flatnonzero(np.diff(falling)) + 1).tolist(), len(order)]
+        begin = 0
+        for band, end in pairwise(edges):
+            if end - begin > _AT_ONCE and band > begin:
+                order[begin:band] = self._sorted(order[begin:band], falling[begin:band])
+                begin = band
+        order[begin:] = self._sorted(order[begin:], falling[begin:])
+        return order
+
+    def _sorted(self, numbers: Numbers, counts: Places) -> Numbers:
+        """By falling count, then by the first 16 bytes, which in UTF-8 is the order of code points; the few words that
+        have them in common are looked at whole."""
+        first, second = (self._keys(numbers, at) for at in (0, _BYTES))
+        order = np.lexsort((second, first, -counts))
+        numbers, first, second, counts = numbers[order], first[order], second[order], counts[order]
+        same = (np.diff(first) == 0) & (np.diff(second) == 0) & (np.diff(counts) == 0)
+        starts = np.flatnonzero(same & ~np.append(False, same[:-1]))
+        ends = np.flatnonzero(same & ~np.append(same[1:], False)) + 2
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            group = numbers[start:end]
+            words = sorted(zip(self.words(group), group.tolist(), strict=True))
+            numbers[start:end] = [number for _, number in words]
+        return numbers
+
+    def _keys(self, numbers: Numbers, at: int) -> NDArray[np.uint64]:
+        """Bytes at .. at + 7 of each word as one number, zeros behind its end."""
+        every = np.ndarray((len(self._raw) - _BYTES + 1,), ">u8", self._raw, strides=(1,))
+        begins = self.starts[numbers] + at
+        left = np.clip(self.starts[numbers + 1] - 1 - begins, 0, _BYTES)
+        keys: NDArray[np.uint64] = every[begins].astype(np.uint64) & _MASKS[left]
+        return keys
+
+
+def _parts(numbers: Numbers) -> Iterator[Places]:
+    for begin in range(0, len(numbers), _READ):
+        yield numbers[begin : begin + _READ].astype(np.int64)
+
+
+def _starts(path: Path, size: int) -> Places:
+    starts = np.zeros(size + 1, np.int64)
+    offset = place = 0
+    with open(path, "rb") as stream:
+        while block := stream.read(1 << 20):
+            ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n")) + offset + 1
+            starts[place + 1 : place + 1 + len(ends)] = ends
+            place += len(ends)
+            offset += len(block)
+    return starts
