@@ -105,6 +105,9 @@ def plain(settings: Any) -> Any:
 
 
 def _explain(message: str, kind: Any) -> str:
+    if choice := re.match(r"Invalid enum value (.*?) - at `\$\.(.*)`$", message):
+        value, place = choice.groups()
+        return f"{place} = {value}: due is one of {', '.join(map(str, _choices(kind, place.split('.'))))}"
     unknown = re.match(r"Object contains unknown field `(.*?)`(?: - at `\$\.?(.*)`)?$", message)
     if not unknown:
         return message.replace(" - at `$.", " at `").replace(" - at `$", " at `")
@@ -124,6 +127,18 @@ def _fields(kind: Any, place: list[str]) -> list[str]:
             return []
         info = field.type
     return [field.encode_name for field in getattr(_struct(info), "fields", ())]
+
+
+def _choices(kind: Any, place: list[str]) -> list[Any]:
+    """The values that the setting at `place` can have."""
+    info = msgspec.inspect.type_info(kind)
+    for part in place:
+        field = next((f for f in getattr(_struct(info), "fields", ()) if f.encode_name == part.split("[")[0]), None)
+        if field is None:
+            return []
+        info = field.type
+    found = next((one for one in (info, *getattr(info, "types", ())) if hasattr(one, "values")), _struct(info))
+    return list(getattr(found, "values", ()))
 
 
 def _struct(info: Any) -> Any:

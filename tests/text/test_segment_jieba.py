@@ -230,7 +230,7 @@ def test_words_of_the_user_are_honoured(name: str, hmm: bool, by: Callable[..., 
     assert not {"云计算", "SK-II", "凱特琳"} & set(by(name, hmm=hmm)(text))  # no other settings see them
     facts = jieba.facts(user_dict=str(path))
     assert isinstance(facts, dict)
-    assert list(facts) == ["package", "user_dict"]
+    assert list(facts) == ["package", "user_dict", "user_words"]
 
 
 @pytest.mark.parametrize("hmm", [True, False])

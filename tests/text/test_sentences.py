@@ -70,6 +70,7 @@ def assert_same_if_weighed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     spans = split(text, counts=counts)
     with monkeypatch.context() as patch:
         patch.setattr(sentences, "_SIMPLE", re.compile("(?!)"))
+        patch.setattr(sentences, "_SPOKEN", re.compile("(?!)"))
         assert split(text, counts=of_weighed) == spans
     assert of_weighed == counts
 

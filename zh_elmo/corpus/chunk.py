@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 
 from zh_elmo.corpus.index import Hashes
 
-_DIGEST = 16
+SENTENCE_MARK, DOCUMENT_MARK, FIRST_WORD = 0, 1, 2  # the ids of a chunk: marks of ends, then its types
+_DIGEST = 8  # hexadecimal digits of a CRC-32 at the end of the file, which tells of what was lost, not of malice
 
 
 class Chunk(NamedTuple):
     """Paragraphs as words. Paragraph p is ids[bounds[p]:bounds[p + 1]]; a document end is a paragraph of its own."""
 
-    types: list[str]  # of this chunk, by first appearance; ids point into it
+    types: list[str]  # of this chunk, by first appearance
     type_hashes: Hashes
-    ids: NDArray[np.uint32]
+    ids: NDArray[np.uint32]  # marks, and places in `types` + FIRST_WORD
     bounds: NDArray[np.int64]
     hashes: NDArray[np.uint64]  # of each paragraph as normalised; 0 for a document end
     characters: int  # of all paragraphs that were read
@@ -32,7 +33,7 @@ class Chunk(NamedTuple):
 
 
 def pack(chunk: Chunk) -> bytes:
-    """A chunk as bytes, with a digest of them at the end."""
+    """A chunk as bytes, with a checksum of them at the end."""
     types = "\n".join(chunk.types).encode("utf-8", "surrogatepass")
     arrays = (chunk.hashes, chunk.bounds, chunk.ids, chunk.type_hashes)
     parts = [*(np.ascontiguousarray(array).tobytes() for array in arrays), types]
@@ -42,25 +43,29 @@ def pack(chunk: Chunk) -> bytes:
         "facts": chunk.facts,
     }  # fmt: skip
     raw = b"".join([json.dumps(about).encode("ascii"), b"\n", *parts])
-    return raw + hashlib.blake2b(raw, digest_size=_DIGEST).digest()
+    return raw + _checksum(raw)
 
 
 def is_whole(raw: bytes) -> bool:
     """Whether the bytes are those of a chunk, all of them."""
-    return len(raw) > _DIGEST and hashlib.blake2b(raw[:-_DIGEST], digest_size=_DIGEST).digest() == raw[-_DIGEST:]
+    return len(raw) > _DIGEST and _checksum(memoryview(raw)[:-_DIGEST]) == raw[-_DIGEST:]
 
 
-def unpack(raw: bytes) -> Chunk:
-    """The chunk of bytes that are whole."""
-    head, _, body = raw[:-_DIGEST].partition(b"\n")
-    about = json.loads(head)
-    parts, start = [], 0
+def _checksum(raw: bytes | memoryview) -> bytes:
+    return b"%08x" % zlib.crc32(raw)
+
+
+def unpack(raw: bytes, *, types: bool = True) -> Chunk:
+    """The chunk of bytes that are whole; with `types` false it has none, which is faster."""
+    start = raw.index(b"\n") + 1
+    about = json.loads(raw[:start])
+    parts = []
     for size in about["sizes"]:
-        parts.append(body[start : start + size])
+        parts.append(raw[start : start + size])
         start += size
-    types = parts[4].decode("utf-8", "surrogatepass").split("\n") if about["types"] else []
+    words = parts[4].decode("utf-8", "surrogatepass").split("\n") if about["types"] and types else []
     return Chunk(
-        types=types,
+        types=words,
         type_hashes=np.frombuffer(parts[3], np.uint64).reshape(-1, 2),
         ids=np.frombuffer(parts[2], np.uint32),
         bounds=np.frombuffer(parts[1], np.int64),

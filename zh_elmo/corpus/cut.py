@@ -8,18 +8,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from zh_elmo.corpus.chunk import Chunk
+from zh_elmo.corpus.chunk import DOCUMENT_MARK, FIRST_WORD, SENTENCE_MARK, Chunk
 from zh_elmo.corpus.exclude import Excluded
 from zh_elmo.corpus.filters import NONE, fault
 from zh_elmo.corpus.index import hashes as type_hashes
 from zh_elmo.corpus.index import of_paragraphs
 from zh_elmo.corpus.readers import Final
 from zh_elmo.corpus.settings import CorpusSettings
-from zh_elmo.corpus.store import DOCUMENT_END, SENTENCE_END
 from zh_elmo.text.batch import Batch, Words
 from zh_elmo.text.pipeline import LONGEST_WORD
 
-DUPLICATE = "duplicate"  # why a paragraph is dropped
 EXAMPLE = 60  # characters of a dropped paragraph that the manifest shows
 
 Places = NDArray[np.int64]
@@ -149,7 +147,7 @@ def _assembled(words: Words, pieces: _Pieces, is_end: Mask) -> tuple[NDArray[np.
     marked = np.zeros(len(result), bool)
     marked[at_ends] = True
     marked[bounds[:-1][is_end]] = True
-    result[~marked] = ids
-    result[at_ends] = SENTENCE_END
-    result[bounds[:-1][is_end]] = DOCUMENT_END
+    result[~marked] = ids + np.uint32(FIRST_WORD)
+    result[at_ends] = SENTENCE_MARK
+    result[bounds[:-1][is_end]] = DOCUMENT_MARK
     return result, bounds

@@ -14,6 +14,7 @@ Ids = NDArray[np.uint32]
 Flags = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 Name = Literal["train", "heldout"]
+REPEATED = {1: "duplicate", 2: "near duplicate"}  # flag of a paragraph -> why it is dropped
 PARTS: tuple[Name, ...] = ("train", "heldout")
 
 
@@ -34,7 +35,7 @@ class Sorter:
         self._in_document = dict.fromkeys(PARTS, False)
 
     def __call__(self, chunk: Chunk, repeated: Flags) -> dict[Name, Kept]:
-        """repeated: 1 for a paragraph that was there before."""
+        """repeated: for each paragraph 0, or a flag of REPEATED."""
         is_end = chunk.hashes == 0
         fresh = ~is_end & ~self.dropped(repeated)
         held_out = chunk.hashes < np.uint64(self._threshold)
@@ -48,7 +49,8 @@ class Sorter:
 
     def dropped(self, repeated: Flags) -> Mask:
         """The paragraphs that are left out as duplicates."""
-        return repeated.astype(bool) & self._drop_duplicates
+        dropped: Mask = (repeated > 1) | ((repeated == 1) & self._drop_duplicates)
+        return dropped
 
     def _ends(self, name: Name, of: Mask, is_end: Mask) -> Mask:
         """The document ends that have a paragraph of the part before them, and after the end before."""

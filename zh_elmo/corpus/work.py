@@ -63,16 +63,16 @@ class Work:
         path = self.path(number)
         return path.is_file() and is_whole(path.read_bytes())
 
-    def chunk(self, number: int) -> Chunk:
-        """Chunk `number`, which must be there. Raises BadInput where it is not whole."""
+    def chunk(self, number: int, *, types: bool = True) -> Chunk:
+        """Chunk `number`, which must be there; see `unpack`. Raises BadInput where it is not whole."""
         raw = self.path(number).read_bytes()
         if not is_whole(raw):
             raise BadInput("damaged since it was written; run the same command again", path=self.path(number))
-        return unpack(raw)
+        return unpack(raw, types=types)
 
     def chunks(self) -> Iterator[Chunk]:
-        """All chunks in order."""
-        return map(self.chunk, range(self.number))
+        """All chunks in order, without their types."""
+        return (self.chunk(number, types=False) for number in range(self.number))
 
     def hashes(self) -> Iterator[NDArray[np.uint64]]:
         """Those of the paragraphs of each chunk, without the rest."""

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zh_elmo.corpus.chunk import Chunk
-from zh_elmo.corpus.cut import DUPLICATE, EXAMPLE
+from zh_elmo.corpus.chunk import FIRST_WORD, SENTENCE_MARK, Chunk
+from zh_elmo.corpus.cut import EXAMPLE
 from zh_elmo.corpus.index import TypeIndex
 from zh_elmo.corpus.order import WordFile
-from zh_elmo.corpus.parts import PARTS, Flags, Ids, Sorter
+from zh_elmo.corpus.parts import PARTS, REPEATED, Flags, Ids, Sorter
 from zh_elmo.corpus.settings import CorpusSettings
 from zh_elmo.corpus.store import DOCUMENT_END, SENTENCE_END
 from zh_elmo.files import BadInput
 
 SHARD = 1 << 24  # ids after which a shard ends, with the task or the document
 _EXAMPLES = 3
+_MARKS = np.array([SENTENCE_END, DOCUMENT_END], np.uint32)  # of the ids of a chunk, as they are in a shard
 
-Flagged = Iterable[tuple[Chunk, Flags]]  # every chunk in order, with 1 for each paragraph that was there before
+Flagged = Iterable[tuple[Chunk, Flags]]  # every chunk in order, without types, and what `Sorter` wants to know of it
 
 
 class Writer:
@@ -38,6 +40,7 @@ class Writer:
         self.facts: dict[str, Counter[str]] = {}
         self.parts = {name: Counter[str]() for name in PARTS}
         self._numbers = _Rows(folder / "numbers.part")  # of each chunk, what its types are called here
+        self._words: WordFile | None = None  # when all are numbered
         self._counts = np.empty(0, np.int64)  # of each type, in training
         self._held_out = np.empty(0, bool)  # of each type, whether it is held out as well
 
@@ -48,20 +51,25 @@ class Writer:
     def count(self, chunks: Flagged) -> None:
         """Count what is kept and what is dropped. Raises BadInput where there is nothing to train on."""
         self.index.close()
+        self._words = WordFile(self.index.path, len(self.index))
         self._counts = np.zeros(len(self.index), np.int64)
         self._held_out = np.zeros(len(self.index), bool)
         sort = Sorter(self.settings)
         for (chunk, repeated), numbers in zip(chunks, self._numbers, strict=True):
-            self._look_at(chunk, sort.dropped(repeated))
+            self._look_at(chunk)
+            self._look_at_repeated(chunk, np.where(sort.dropped(repeated), repeated, 0), numbers)
             for name, kept in sort(chunk, repeated).items():
-                words = np.bincount(kept.ids[kept.ids < DOCUMENT_END], minlength=len(numbers))
+                there = np.bincount(kept.ids, minlength=FIRST_WORD + len(numbers))
+                words = there[FIRST_WORD:]
                 if name == "train":
                     self._counts[numbers] += words
                 else:
                     self._held_out[numbers[words > 0]] = True
-                sentences = int(np.count_nonzero(kept.ids == SENTENCE_END))
                 self.parts[name].update(
-                    documents=kept.documents, paragraphs=kept.paragraphs, sentences=sentences, words=int(words.sum())
+                    documents=kept.documents,
+                    paragraphs=kept.paragraphs,
+                    sentences=int(there[SENTENCE_MARK]),
+                    words=int(words.sum()),
                 )
                 self.paragraphs += kept.paragraphs
         self._check()
@@ -74,9 +82,9 @@ class Writer:
         with open(self.folder / "heldout.bin", "wb") as heldout:
             for (chunk, repeated), numbers in zip(chunks, self._numbers, strict=True):
                 kept = sort(chunk, repeated)
-                table = final[numbers]
-                shards.add(_renumbered(kept["train"].ids, table))
-                heldout.write(_renumbered(kept["heldout"].ids, table).astype("<u4").tobytes())
+                table = np.concatenate((_MARKS, final[numbers]))
+                shards.add(table[kept["train"].ids])
+                heldout.write(table[kept["heldout"].ids].astype("<u4").tobytes())
         shards.close()
         for path in (self.index.path, self._numbers.path):
             path.unlink()
@@ -90,23 +98,33 @@ class Writer:
             **{name: dict(sorted(counts.items())) for name, counts in sorted(self.facts.items())},
         }
 
-    def _look_at(self, chunk: Chunk, dropped: NDArray[np.bool_]) -> None:
-        """What was done to a chunk, and what of it is not kept."""
+    def _look_at(self, chunk: Chunk) -> None:
+        """What was done to a chunk, and what was left out of it."""
         self.characters += chunk.characters
         for reason, example in chunk.dropped:
-            self._drop(reason, example)
-        for number in np.flatnonzero(dropped).tolist():
-            self._drop(DUPLICATE, chunk, number)
+            self._drop(reason, 1, [example])
         self.changes.update(chunk.changes)
         for name, counts in chunk.facts.items():
             self.facts.setdefault(name, Counter()).update(counts)
 
-    def _drop(self, reason: str, example: str | Chunk, paragraph: int = 0) -> None:
-        self.paragraphs += 1
+    def _look_at_repeated(self, chunk: Chunk, repeated: Flags, numbers: Ids) -> None:
+        for flag, reason in REPEATED.items():
+            places = np.flatnonzero(repeated == flag)
+            if len(places):
+                self._drop(reason, len(places), (self._beginning(chunk, int(place), numbers) for place in places))
+
+    def _beginning(self, chunk: Chunk, paragraph: int, numbers: Ids) -> str:
+        """How a paragraph begins, from its words."""
+        assert self._words is not None
+        ids = chunk.ids[chunk.bounds[paragraph] : chunk.bounds[paragraph + 1]][:EXAMPLE]
+        words = self._words.words(numbers[ids[ids >= FIRST_WORD] - FIRST_WORD])
+        return b"".join(words).decode("utf-8", "surrogatepass")[:EXAMPLE]
+
+    def _drop(self, reason: str, number: int, examples: Iterable[str]) -> None:
+        self.paragraphs += number
         facts = self.drops.setdefault(reason, {"paragraphs": 0, "examples": []})
-        facts["paragraphs"] += 1
-        if len(facts["examples"]) < _EXAMPLES:
-            facts["examples"].append(example if isinstance(example, str) else _beginning(example, paragraph))
+        facts["paragraphs"] += number
+        facts["examples"] += islice(examples, min(number, _EXAMPLES - len(facts["examples"])))
 
     def _check(self) -> None:
         if self.parts["train"]["words"]:
@@ -119,7 +137,8 @@ class Writer:
 
     def _types(self) -> Ids:
         """Write types.txt, by falling frequency in training and by code point; the final id of each number."""
-        words = WordFile(self.index.path, len(self.index))
+        words = self._words
+        assert words is not None
         used = np.flatnonzero((self._counts > 0) | self._held_out).astype(np.uint32)
         order = words.by_frequency(self._counts, used)
         with open(self.folder / "types.txt", "wb") as stream:
@@ -177,17 +196,3 @@ class _Shards:
         if self._stream is not None:
             self._stream.close()
             self._stream, self._number, self._size = None, self._number + 1, 0
-
-
-def _beginning(chunk: Chunk, paragraph: int) -> str:
-    """How a paragraph begins, from its words."""
-    ids = chunk.ids[chunk.bounds[paragraph] : chunk.bounds[paragraph + 1]]
-    return "".join(chunk.types[word] for word in ids[:EXAMPLE] if word < DOCUMENT_END)[:EXAMPLE]
-
-
-def _renumbered(ids: Ids, table: Ids) -> Ids:
-    """Word ids through `table`; marks stay."""
-    words = ids < DOCUMENT_END
-    result = np.array(ids)
-    result[words] = table[ids[words]]
-    return result

@@ -22,7 +22,7 @@ from zh_elmo.embed.encodings import Encodings
 from zh_elmo.embed.known import Folding, is_cut
 from zh_elmo.embed.layers import FIRST_WORD, first_rows, layers_of, put_rows, two_way_padded, unpack
 from zh_elmo.embed.mix import checked_weights, mix
-from zh_elmo.embed.words import check_choice, checked
+from zh_elmo.embed.words import AsGiven, check_choice, checked
 from zh_elmo.files import BadInput
 from zh_elmo.formats.digest import digest as digest_of
 from zh_elmo.formats.find import load_bilm
@@ -103,6 +103,8 @@ class Embedder:
             self._forms = Folding(bilm)
         elif normalize == "model" and text is not None:
             self._forms = self.pipeline.gold
+        elif normalize is None and text is not None and text.script != "keep":
+            self._forms = AsGiven(text.script)
         self.dtype, self.facts, self.path = dtype, facts or {}, path
         self.width, self.n_layers = bilm.width, bilm.n_layers
         self.made_with = made_with or {}
@@ -195,7 +197,7 @@ class Embedder:
             cutter = self.pipeline.settings.segmenter
             message = f"raw text is cut into words by {cutter}, and nobody says how this model's corpus was"
             warnings.warn(f"{message}; words of your own cutting may fit it better", stacklevel=2)
-        self._compare_versions()
+        self.compare_versions()
         return self._text_vectors(raw, pick)
 
     def __call__(self, sentences: Sequence[Sequence[str]]) -> list[Vectors]:
@@ -373,7 +375,8 @@ class Embedder:
             for number, word in enumerate(sentence):
                 yield WordVector(word.form, (start + word.start, start + word.end), vectors[..., number, :])
 
-    def _compare_versions(self) -> None:
+    def compare_versions(self) -> None:
+        """Warn where raw text is cut here by another version than the model's corpus was."""
         now = self.pipeline.describe()
         for what in ("segmenter", "opencc"):
             then = self.made_with.get(what)

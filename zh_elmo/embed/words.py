@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, get_args
 
 from zh_elmo.files import BadInput
+from zh_elmo.text import script
+from zh_elmo.text.characters import HAN
 
 _PADDING = {"<PAD>", "<pad>", "[PAD]"}
+_TOGETHER = 40  # Chinese characters that are no word
+_UNSEGMENTED = re.compile(f"[{HAN}]{{{_TOGETHER}}}")
+_TELLING = 20  # characters that stand in one script only, which are enough to say in which script words are
 
 
 def check_choice(name: str, value: object, choices: Any) -> None:
@@ -46,11 +52,44 @@ def _sentence(sentence: Any, place: str, empty: bool) -> list[str]:
             raise BadInput(f"{place}[{number}]: a word (str) is due, not {_kind(word)} {_shown(word)}")
         if not word and not empty:
             raise BadInput(f"{place}[{number}]: an empty word; leave it out, or give the sentence fewer words")
+    if max(map(len, words), default=0) >= _TOGETHER and any(map(_UNSEGMENTED.search, words)):
+        warnings.warn(
+            f"{place} holds {_TOGETHER} Chinese characters without a space in one word; "
+            "for raw text there is embed_text",
+            stacklevel=3,
+        )
     if not _PADDING.isdisjoint(words):
         warnings.warn(
             f"{place} holds a padding word, which is embedded like any other word; no padding is needed", stacklevel=3
         )
     return words
+
+
+class AsGiven:
+    """Words as they are given, for a model that says its script: warns once where they are in the other one."""
+
+    def __init__(self, target: script.Target) -> None:
+        self.target: script.Target = target
+        self.other = self.telling = 0  # characters that stand in the other script only, and in either one only
+        self.done = False
+
+    def __call__(self, words: Sequence[str]) -> list[str]:
+        if not self.done:
+            traditional, simplified = script.count("".join(words))
+            self.other += traditional if self.target == "simplified" else simplified
+            self.telling += traditional + simplified
+            self._tell()
+        return list(words)
+
+    def _tell(self) -> None:
+        self.done = self.telling >= _TELLING
+        if self.done and self.other > 0.5 * self.telling:
+            name = "traditional" if self.target == "simplified" else "simplified"
+            warnings.warn(
+                f"{self.other / self.telling:.0%} of the characters that tell a script are {name}, and the model's "
+                f'corpus is {self.target}; normalize="model" brings words to its script',
+                stacklevel=5,
+            )
 
 
 def _kind(value: object) -> str:

@@ -88,6 +88,8 @@ def write(
             "model's corpus was; words of your own cutting may fit it better",
             stacklevel=2,
         )
+    if kind == "text":
+        embedder.compare_versions()
     facts = {
         "command": command,
         "zh_elmo": __version__,

@@ -15,6 +15,7 @@ from zh_elmo.text import script, sentence_arrays
 from zh_elmo.text.normalise import dropped
 from zh_elmo.text.pipeline import LONGEST_WORD, Pipeline
 from zh_elmo.text.script_tables import encoded
+from zh_elmo.text.segmenters.pieces import shortened
 from zh_elmo.text.sentences import MAX_CHARACTERS
 from zh_elmo.text.settings import TextSettings
 
@@ -23,7 +24,6 @@ Places = NDArray[np.int64]
 _Found = tuple[list[str], Places, Ids, Places]  # the first four of Words
 _LINE_END = re.compile("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
 _OTHER_LINE_END = re.compile("[\r\x0b\x0c\x85\u2028\u2029]")
-_LONGEST = re.compile(f".{{1,{LONGEST_WORD}}}", re.S)
 
 
 class Words(NamedTuple):
@@ -102,7 +102,10 @@ class Batch:
         ends = np.cumsum(kept)[np.append(np.flatnonzero(ids == 0), len(ids) - 1)]
         assert len(ends) == len(sentences)
         types = list(index)[2:]
-        return _finished(types, ids[kept] - np.uint32(2), ends, segmenter.recut(types))
+        codes = encoded("\n".join(types))
+        type_ends = np.append(np.flatnonzero(codes == ord("\n")), len(codes))
+        recut = segmenter.recut(types, codes, type_ends)
+        return _finished(types, np.diff(type_ends, prepend=-1) - 1, ids[kept] - np.uint32(2), ends, recut)
 
     def one_by_one(self, paragraphs: Sequence[str], final: Sequence[bool]) -> Words:
         """The same without arrays and without facts: the plain way, which the other is tested against."""
@@ -153,14 +156,13 @@ def _scripts(lines: script.Lines, owners: Places, paragraphs: Sequence[str]) -> 
     return Counter({f"paragraphs_{name}": int(np.count_nonzero(of & there)) for name, of in kinds.items()})
 
 
-def _finished(types: list[str], ids: Ids, ends: Places, recut: dict[int, list[str]]) -> _Found:
+def _finished(types: list[str], lengths: Places, ids: Ids, ends: Places, recut: dict[int, list[str]]) -> _Found:
     """Words that fall into others, and those of more than LONGEST_WORD characters, cut."""
-    lengths = np.fromiter(map(len, types), np.int64, len(types))
     for long in np.flatnonzero(lengths > LONGEST_WORD).tolist():
         recut.setdefault(long, [types[long]])
     if not recut:
         return types, lengths, ids, ends
-    pieces = {at: [piece for part in parts for piece in _LONGEST.findall(part)] for at, parts in recut.items()}
+    pieces = {at: [piece for part in parts for piece in shortened(part)] for at, parts in recut.items()}
     number = dict(zip(types, range(len(types)), strict=True))
     for piece in chain.from_iterable(pieces.values()):
         number.setdefault(piece, len(number))

@@ -64,7 +64,12 @@ _BEYOND = re.compile("[\U0001fffe-\U0010ffff]")
 _BASIC = "".join(re.findall("[\0-,.-\uffff](?:-[\0-\uffff])?", characters.REMOVED))  # ranges and single ones
 _REMOVED_IN_BASIC = re.compile(f"[{_BASIC}][{_BASIC}]*")  # not [...]+, which `re` finds three times slower
 _REMOVED = re.compile(f"[{characters.REMOVED}]+")
-_REMOVED_BEYOND = frozenset(filter(_REMOVED.fullmatch, map(chr, range(0x1FFFE, 0x110000))))
+_REMOVED_BEYOND = frozenset(  # variation selectors, and two non-characters a plane
+    filter(
+        _REMOVED.fullmatch,
+        map(chr, (*range(0xE0000, 0xE1000), *range(0x1FFFE, 0x110000, 0x10000), *range(0x1FFFF, 0x110000, 0x10000))),
+    )
+)
 _TOUCHED = re.compile(
     f"[{_BASIC}{characters.JOINER}{characters.SURROGATES}{_FOLDED.pattern[1:-1]}{_BEYOND.pattern[1:-1]}]"
 )

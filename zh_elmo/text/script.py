@@ -7,6 +7,7 @@ simplified text every change that `t2s` makes is wrong (萧乾 would become 萧�
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Literal, NamedTuple, TypeVar, get_args
@@ -209,10 +210,15 @@ def _library(target: Target) -> Convert:
 def _check(target: str) -> None:
     if target in get_args(Target):
         return
-    if target.startswith(("s2", "t2", "tw2", "hk2")) and target.endswith("p"):
+    due = f"due is one of {', '.join(get_args(Target))}"
+    config = target.removesuffix(".json")
+    called = "simplified" if config in ("tw2s", "hk2s") else {c: name for name, c in _CONFIGS.items()}.get(config)
+    if called:
+        raise BadInput(f"script = {target!r} of OpenCC is called {called!r} here; {due}", usage=True)
+    if config.startswith(("s2", "t2", "tw2", "hk2")) and re.search("(?<!j)p$", config):
         why = "also exchanges words, and with them lengths (U盘 becomes 隨身碟): words could not be found"
-        raise BadInput(f"script = {target!r} {why} in the text again; write {_plain(target)!r}", usage=True)
-    raise BadInput(f"script = {target!r}: due is one of {', '.join(get_args(Target))}", usage=True)
+        raise BadInput(f"script = {target!r} {why} in the text again; write {_plain(config)!r}", usage=True)
+    raise BadInput(f"script = {target!r}: {due}", usage=True)
 
 
 def _plain(config: str) -> Target:

@@ -58,7 +58,19 @@ def converter(config: str) -> Any:
         raise BadInput(f"the module opencc is damaged ({type(error).__name__}: {error}): {_REPAIR}") from None
     if got != due:
         raise BadInput(f"the module opencc is damaged ({config} makes {got!r} of {given!r}): {_REPAIR}")
+    for key, value in _entries(getattr(library, "_dict_chain_data", ())):
+        if not all(character.isalnum() or character in key for character in value.replace(" ", "")):
+            raise BadInput(f"the module opencc is damaged (its {config} has {value!r} for {key!r}): {_REPAIR}")
     return library
+
+
+def _entries(tables: Any) -> Iterator[tuple[str, str]]:
+    """Keys and values of the dictionaries of opencc-python-reimplemented, however deep they lie."""
+    if isinstance(tables, dict):
+        yield from tables.items()
+    elif isinstance(tables, list | tuple):
+        for table in tables:
+            yield from _entries(table)
 
 
 def aligned(config: str) -> Convert:

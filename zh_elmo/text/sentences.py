@@ -27,8 +27,15 @@ _CLOSING_RUN = re.compile(f'[{_CLOSERS}"]*')
 # A whole sentence in which nothing is to be weighed, as most are: quotes and brackets close before they hold a mark,
 # dots stand before letters and digits, and no closing mark or ellipsis is near.
 _PAIRS = "|".join(f"[{opener}][^{_MARKS}]*+[{closer}]" for opener, closer in [*OPENERS.items(), ('"', '"')])
-_SIMPLE = re.compile(
-    f'(?:[^{STOPS}….\n"{"".join(OPENERS)}]++|{_PAIRS}|[.](?=[A-Za-z0-9]))*+(?:[{STOPS}]++(?![…"{_CLOSERS}])|\n|\\Z)'
+_BEGINNING = f'(?:[^{STOPS}….\n"{"".join(OPENERS)}]++|{_PAIRS}|[.](?=[A-Za-z0-9]))*+'
+_SIMPLE = re.compile(f'{_BEGINNING}(?:[{STOPS}]++(?![…"{_CLOSERS}])|\n|\\Z)')
+# The next most frequent: whole sentences in a quotation that holds no other quote or bracket.
+_RUN = f"(?:[{STOPS}]+[{STOPS}…]*|…+[{STOPS}]*)"
+_RUNS = re.compile(_RUN)
+_INSIDE = f"(?:[^{_MARKS}]|[.](?=[A-Za-z0-9]))"
+_SPOKEN = re.compile(
+    f'{_BEGINNING}(?P<open>[“「])(?P<body>{_INSIDE}*+(?:{_RUN}{_INSIDE}++)*+)'
+    f'(?:(?P<last>{_RUN})[”」](?![{STOPS}…"{_CLOSERS}])|[”」])'
 )
 _GOES_ON = re.compile("[，、；：,;:的这那這]")  # after a quotation that ends in a stop
 _SPEECH = re.compile(
@@ -68,8 +75,32 @@ def split(text: str, max_characters: int = MAX_CHARACTERS, counts: Counter[str] 
 
 def next_end(text: str, start: int, counts: dict[str, int]) -> int:
     """Where the sentence that begins at `start` ends. counts: see `split`."""
-    match = _SIMPLE.match(text, start)
-    return match.end() if match else _weighed_end(text, start, counts)
+    place = start
+    in_open = after_quote = 0
+    while not (match := _SIMPLE.match(text, place)):
+        match = _SPOKEN.match(text, place)
+        if not match or not _is_pair(text, match.start("open"), match.end()):
+            return _weighed_end(text, start, counts)
+        in_open += len(_RUNS.findall(match["body"]))
+        place = match.end()
+        if match["last"]:
+            if not _quotation_goes_on(text, place):
+                break
+            after_quote += 1
+    for why_not, number in (("in open", in_open), ("after quote", after_quote)):
+        if number:
+            counts[why_not] = counts.get(why_not, 0) + number
+    return match.end()
+
+
+def _is_pair(text: str, start: int, end: int) -> bool:
+    """Whether text[start:end] is a quotation whose marks belong together, near enough."""
+    return OPENERS[text[start]] == text[end - 1] and end - 1 - start <= _PATIENCE
+
+
+def _quotation_goes_on(text: str, after: int) -> bool:
+    """Whether a quotation that ends in a stop is only a part of its sentence."""
+    return bool(_GOES_ON.match(text, after) or _SPEECH.match(text, after))
 
 
 def _weighed_end(text: str, start: int, counts: dict[str, int]) -> int:
@@ -139,7 +170,7 @@ def _after(text: str, start: int, after: int, closed: tuple[str, int]) -> str | 
     closer, opened_at = closed
     if closer in "）)》〉】〕":
         return "after bracket" if opened_at > start else None  # opened inside the sentence
-    return "after quote" if _GOES_ON.match(text, after) or _SPEECH.match(text, after) else None
+    return "after quote" if _quotation_goes_on(text, after) else None
 
 
 def _dot_ends(text: str, start: int, place: int, counts: dict[str, int]) -> bool:

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zh_elmo.files import BadInput, cache_folder, sha256
 from zh_elmo.text.characters import JOINER
-from zh_elmo.text.segmenters.jieba_dictionary import Dictionary, Entry, Table, table, user_words, words_of
+from zh_elmo.text.segmenters.jieba_dictionary import Dictionary, Entry, Table, count_words, table, user_words, words_of
 from zh_elmo.text.segmenters.pieces import CONTINUING, Segmenter, Token, keep_clusters, with_offsets
 from zh_elmo.text.segmenters.quiet import quietly, version
 
@@ -30,7 +31,7 @@ _SPECIAL = re.compile(
     r"(?:(?<![-+#&._%])|(?<=[a-zA-Z0-9].)|(?=[-+#&._%a-zA-Z0-9]))"
 )
 
-_RUN_MARK = re.compile("[-+#&._%]")  # what a run has besides letters and digits
+_RUN_MARKS = np.isin(np.arange(128), list(b"-+#&._%"))  # of ASCII, what a run has besides letters and digits
 _BEYOND_OR_CLUSTER = re.compile(f"[{CONTINUING}{JOINER}\u3400-\u4dbf\u9fd6-\u9fff\uf900-\ufaff\U00010000-\U0010ffff]")
 
 
@@ -65,12 +66,15 @@ def segmenter(
     return _like_jieba(engine, hmm) if rust else with_offsets(keep_clusters(lambda one: engine.cut(one, hmm)))
 
 
-def facts(*, dictionary: str = "", user_dict: str = "") -> str | dict[str, str]:
+def facts(*, dictionary: str = "", user_dict: str = "") -> str | dict[str, Any]:
     """Which of the two cuts, with its version (ties make their words differ once in some 40,000 lines), and digests of
-    the dictionaries that are not its own."""
+    the dictionaries that are not its own. user_words: how many words of the user there are, none refused."""
     package = version("rjieba" if _by_rjieba(dictionary, user_dict) else "jieba")
     files = {name: path for name, path in (("dictionary", dictionary), ("user_dict", user_dict)) if path}
-    return {"package": package, **{name: sha256(path) for name, path in files.items()}} if files else package
+    if not files:
+        return package
+    counts = {"user_words": count_words(Path(user_dict))} if user_dict else {}
+    return {"package": package, **{name: sha256(path) for name, path in files.items()}, **counts}
 
 
 def _by_rjieba(dictionary: str, user_dict: str) -> bool:
@@ -169,13 +173,12 @@ def _like_jieba(engine: Engine, hmm: bool) -> Segmenter:
             start = end
         return words + rjieba_cut(text[start:], hmm) if words else rjieba_cut(text, hmm)
 
-    def recut(words: list[str]) -> dict[int, list[str]]:
+    def recut(words: list[str], codes: NDArray[np.uint32], ends: NDArray[np.int64]) -> dict[int, list[str]]:
         if not hmm:
             return {}
-        joined = "\n".join(words)
-        ends = np.flatnonzero(np.frombuffer(joined.encode("utf-32-le"), np.uint32) == ord("\n"))
-        at = np.unique(np.searchsorted(ends, [match.start() for match in _RUN_MARK.finditer(joined)])).tolist()
-        return {number: parts for number in at if len(parts := _as_jieba([words[number]], known)) > 1}
+        ascii_places = np.flatnonzero(codes < len(_RUN_MARKS))
+        at = np.unique(np.searchsorted(ends, ascii_places[_RUN_MARKS[codes[ascii_places]]]))
+        return {number: parts for number in at.tolist() if len(parts := _as_jieba([words[number]], known)) > 1}
 
     return Segmenter(cut, with_offsets(cut).tokens if rjieba_tokens is None else tokens, lines, recut)
 

@@ -122,6 +122,12 @@ def user_words(path: Path, prepare: Callable[[str], str]) -> tuple[Entry, ...]:
     return tuple(sorted(found.values(), key=lambda one: (one.frequency is None, len(one.word) * (not one.frequency))))
 
 
+def count_words(path: Path) -> int:
+    """How many words a user's dictionary has."""
+    matches = (_LINE.fullmatch(line.strip()) for _, line in lines(path))
+    return len({match["word"] for match in matches if match})
+
+
 def _fault(word: str, match: re.Match[str]) -> str:
     """Why an entry cannot take effect; empty where it can, as far as its characters go."""
     given = match["frequency"]

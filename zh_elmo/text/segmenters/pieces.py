@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable
 from itertools import accumulate
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from zh_elmo.text.characters import EMOJI, HAN, JAMO, JOINER, TAGS, composes, continues, marks
 
 Cut = Callable[[str], list[str]]
@@ -26,8 +29,8 @@ PICTURE = (
 _CLUSTER = re.compile(f"{PICTURE}|(?P<run>(?:[^\\W{HAN}][{MARKS}]*)+)|\\w[{MARKS}]+")
 _HAS_CLUSTER = re.compile(f"[{MARKS}\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff{JOINER}{TAGS}]")
 _MARK = re.compile(f"[{MARKS}]")
-# Of the basic plane, what a word does not begin with (`continues`), inside a character class. Those beyond it would make
-# a search slow, and are looked for as anything that lies there.
+# What a word does not begin with (`continues`), of the basic plane, inside a character class. Those beyond it would
+# make a search slow, and are looked for as anything that lies there.
 CONTINUING = JAMO + "".join(re.findall("[\0-\uffff]-[\0-\uffff]", marks()))
 _MAY_CONTINUE = re.compile(f"[{CONTINUING}\U00010000-\U0010ffff]")
 
@@ -42,9 +45,10 @@ class Segmenter(NamedTuple):
 
     cut: Cut
     tokens: Callable[[str], list[Token]]
-    # Of many sentences, one a line: the words of each with a line feed between. `recut` tells what becomes of them.
+    # Of many sentences, one a line: the words of each with a line feed between. `recut` tells of distinct ones of them
+    # (also given: their code points with a line feed between, and where each ends) which fall into further words.
     lines: Cut
-    recut: Callable[[list[str]], dict[int, list[str]]] = lambda words: {}  # which of them fall into further words
+    recut: Callable[[list[str], NDArray[np.uint32], NDArray[np.int64]], dict[int, list[str]]] = lambda *_: {}
 
 
 def with_offsets(cut: Cut) -> Segmenter:
