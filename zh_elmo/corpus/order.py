@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
@@ -27,12 +27,13 @@ class WordFile:
         with open(path, "rb") as stream:
             self._raw = mmap(stream.fileno(), 0, access=ACCESS_READ)
 
-    def words(self, numbers: Numbers) -> Iterator[bytes]:
-        """The words of these numbers, in UTF-8."""
+    def lists(self, numbers: Numbers) -> Iterator[list[bytes]]:
+        """The words of these numbers, in UTF-8, some at a time."""
         raw = self._raw
-        for part in _parts(numbers):
-            for start, end in zip(self.starts[part].tolist(), (self.starts[part + 1] - 1).tolist(), strict=True):
-                yield raw[start:end]
+        for begin in range(0, len(numbers), _READ):
+            part = numbers[begin : begin + _READ].astype(np.int64)
+            spans = zip(self.starts[part].tolist(), (self.starts[part + 1] - 1).tolist(), strict=True)
+            yield [raw[start:end] for start, end in spans]
 
     def by_frequency(self, counts: Places, numbers: Numbers) -> Numbers:
         """`numbers` by falling count, ties by code point. counts: of every word."""
@@ -58,7 +59,7 @@ class WordFile:
         ends = np.flatnonzero(same & ~np.append(same[1:], False)) + 2
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             group = numbers[start:end]
-            words = sorted(zip(self.words(group), group.tolist(), strict=True))
+            words = sorted(zip(chain.from_iterable(self.lists(group)), group.tolist(), strict=True))
             numbers[start:end] = [number for _, number in words]
         return numbers
 
@@ -69,11 +70,6 @@ class WordFile:
         left = np.clip(self.starts[numbers + 1] - 1 - begins, 0, _BYTES)
         keys: NDArray[np.uint64] = every[begins].astype(np.uint64) & _MASKS[left]
         return keys
-
-
-def _parts(numbers: Numbers) -> Iterator[Places]:
-    for begin in range(0, len(numbers), _READ):
-        yield numbers[begin : begin + _READ].astype(np.int64)
 
 
 def _starts(path: Path, size: int) -> Places:

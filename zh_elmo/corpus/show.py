@@ -1,4 +1,4 @@
-"""A corpus in figures and words: sources, counts, what was dropped and why, how its words are spread, some sentences."""
+"""A corpus in figures: sources, counts, what was dropped and why, how its words are spread, a few sentences."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def show(folder: str | Path, *, top: int = TOP, blocks: bool | None = None) -> s
 def facts(folder: str | Path, *, top: int = TOP, quiet: bool = False) -> Facts:
     """All that is known of a corpus, ready for JSON: the manifest's counts and drops, and what its words are like.
 
-    Memory: nine bytes a word type; the shards are read once, a block at a time.
+    Memory: some tens of bytes a word type; the shards are read once, a block at a time.
     """
     corpus = Corpus.open(folder)
     manifest = corpus.manifest

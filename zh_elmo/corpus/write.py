@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zh_elmo.corpus.chunk import FIRST_WORD, SENTENCE_MARK, Chunk
 from zh_elmo.corpus.cut import EXAMPLE
@@ -117,8 +116,8 @@ class Writer:
         """How a paragraph begins, from its words."""
         assert self._words is not None
         ids = chunk.ids[chunk.bounds[paragraph] : chunk.bounds[paragraph + 1]][:EXAMPLE]
-        words = self._words.words(numbers[ids[ids >= FIRST_WORD] - FIRST_WORD])
-        return b"".join(words).decode("utf-8", "surrogatepass")[:EXAMPLE]
+        words = self._words.lists(numbers[ids[ids >= FIRST_WORD] - FIRST_WORD])
+        return b"".join(map(b"".join, words)).decode("utf-8", "surrogatepass")[:EXAMPLE]
 
     def _drop(self, reason: str, number: int, examples: Iterable[str]) -> None:
         self.paragraphs += number
@@ -142,8 +141,11 @@ class Writer:
         used = np.flatnonzero((self._counts > 0) | self._held_out).astype(np.uint32)
         order = words.by_frequency(self._counts, used)
         with open(self.folder / "types.txt", "wb") as stream:
-            counts = map(int, self._counts[order])
-            stream.writelines(b"%s\t%d\n" % line for line in zip(words.words(order), counts, strict=True))
+            start = 0
+            for some in words.lists(order):
+                counts = self._counts[order[start : start + len(some)]].tolist()
+                stream.write(b"".join([b"%s\t%d\n" % line for line in zip(some, counts, strict=True)]))
+                start += len(some)
         final = np.zeros(len(self.index), np.uint32)
         final[order] = np.arange(len(order), dtype=np.uint32)
         return final

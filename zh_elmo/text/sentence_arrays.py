@@ -90,14 +90,15 @@ def _weighed(text: str, starts: Places, ends: Places, hard: Places, counts: Coun
     for row, start in zip(first.tolist(), starts[first].tolist(), strict=True):
         if start < place:
             continue
-        place = start
+        place, is_hard = start, True
         while True:
-            end = sentences.next_end(text, place, counts)
+            end = sentences.next_end(text, place, counts, hard=is_hard)
             more.append((place, end))
-            place = end
+            place = end + text.startswith("\n", end)  # a line feed alone is no sentence
             there = bisect_left(all_starts, place, row)
             if all_starts[there] == place:
                 break
+            is_hard = False
         keep[row:there] = False
     extra = np.array(more, np.int64)
     starts, ends = np.concatenate((starts[keep], extra[:, 0])), np.concatenate((ends[keep], extra[:, 1]))

@@ -73,11 +73,13 @@ def split(text: str, max_characters: int = MAX_CHARACTERS, counts: Counter[str] 
     return spans
 
 
-def next_end(text: str, start: int, counts: dict[str, int]) -> int:
-    """Where the sentence that begins at `start` ends. counts: see `split`."""
+def next_end(text: str, start: int, counts: dict[str, int], *, hard: bool = False) -> int:
+    """Where the sentence that begins at `start` ends. counts: see `split`. hard: it is known that something is to be
+    weighed."""
     place = start
     in_open = after_quote = 0
-    while not (match := _SIMPLE.match(text, place)):
+    while hard or not (match := _SIMPLE.match(text, place)):
+        hard = False
         match = _SPOKEN.match(text, place)
         if not match or not _is_pair(text, match.start("open"), match.end()):
             return _weighed_end(text, start, counts)
