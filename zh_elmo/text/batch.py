@@ -121,10 +121,9 @@ class Batch:
                     ends.append(len(ids))
                     of.append(number)
                 texts.append("".join(map("".join, forms)))
-        return Words(
-            list(index), np.array(list(map(len, index)), np.int64), np.array(ids, np.uint32), np.array(ends, np.int64), np.array(of, np.int64),
-            "\n".join(texts), np.arange(len(paragraphs)), {},
-        )  # fmt: skip
+        lengths = np.array(list(map(len, index)), np.int64)
+        found = list(index), lengths, np.array(ids, np.uint32), np.array(ends, np.int64)
+        return Words(*found, np.array(of, np.int64), "\n".join(texts), np.arange(len(paragraphs)), {})
 
     def _documents(self, paragraphs: Sequence[str]) -> Iterator[tuple[script.Share, list[int]]]:
         """How much of each document is to be converted, and its paragraphs with the empty one at its end."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from zh_elmo.text.segmenters import characters, jieba, languages, pkuseg, unicode
 from zh_elmo.text.segmenters.pieces import Segmenter, with_offsets
-from zh_elmo.text.segmenters.simplified import through_simplified
+from zh_elmo.text.segmenters.simplified import detour, through_simplified
 from zh_elmo.text.settings import TextSettings
 
 __all__ = ["Segmenter", "describe", "is_detour", "segmenter"]
@@ -28,7 +28,7 @@ def segmenter(settings: TextSettings, prepare: Callable[[str], str] = str) -> Se
         found = jieba.segmenter(
             hmm=settings.hmm, dictionary=settings.dictionary, user_dict=settings.user_dict, prepare=prepare
         )
-        return with_offsets(through_simplified(found.cut)) if is_detour(settings) else found
+        return detour(found) if is_detour(settings) else found
     if name == "pkuseg":
         cut = pkuseg.cutter(settings.segmenter_model)
         return with_offsets(through_simplified(cut) if is_detour(settings) else cut)

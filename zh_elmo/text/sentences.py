@@ -34,7 +34,7 @@ _RUN = f"(?:[{STOPS}]+[{STOPS}…]*|…+[{STOPS}]*)"
 _RUNS = re.compile(_RUN)
 _INSIDE = f"(?:[^{_MARKS}]|[.](?=[A-Za-z0-9]))"
 _SPOKEN = re.compile(
-    f'{_BEGINNING}(?P<open>[“「])(?P<body>{_INSIDE}*+(?:{_RUN}{_INSIDE}++)*+)'
+    f"{_BEGINNING}(?P<open>[“「])(?P<body>{_INSIDE}*+(?:{_RUN}{_INSIDE}++)*+)"
     f'(?:(?P<last>{_RUN})[”」](?![{STOPS}…"{_CLOSERS}])|[”」])'
 )
 _GOES_ON = re.compile("[，、；：,;:的这那這]")  # after a quotation that ends in a stop
