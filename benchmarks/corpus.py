@@ -2,14 +2,15 @@
 
     ZH_ELMO_DATA=../shared/data python benchmarks/corpus.py [speed] [jieba] [workers] [memory]
 
-Text is all of raw_zh_hans and of raw_zh_hant, repeated with seeded changes (one character in 40 by another of the text)
-until it is MEGABYTES of UTF-8. The plain pipeline reads a line, converts it by opencc-python-reimplemented's t2s, cuts
-it by jieba and writes the words. Ours is `build` with everything on: normalise, script, sentences, segment, exact
-duplicates, shards, types. Rates are characters by CPU time of one core, both in one run: for each tenth of the text the
-plain pipeline on the beginning of it, then ours on all of it. Claims: with rjieba 12 times as fast on either script, with
-jieba 1.2 times; the type index takes at most 15 % of the whole; two workers reach 95 % of what two copies of a bare
-`rjieba.cut` loop over the same text reach over one (wall clock, on an idle machine); with two workers the memory of all
-processes together (PSS, every half second) stays under 600 MB, and 1 GB of text takes at most 80 MB more than 100 MB.
+Text is all of raw_zh_hans and of raw_zh_hant, repeated with seeded changes (one character in 40 by another of the
+text) until it is MEGABYTES of UTF-8. The plain pipeline reads a line, converts it by opencc-python-reimplemented's
+t2s, cuts it by jieba and writes the words. Ours is `build` with everything on: normalise, script, sentences, segment,
+exact duplicates, shards, types. Rates are characters by CPU time of one core, both in one run: for each tenth of the
+text the plain pipeline on the beginning of it, then ours on all of it. Claims: with rjieba 12 times as fast on either
+script, with jieba 1.2 times; the type index takes at most 15 % of the whole; two workers reach 95 % of what two copies
+of a bare `rjieba.cut` loop over the same text reach over one (wall clock, on an idle machine); with two workers the
+memory of all processes together (PSS, every half second) stays under 600 MB, and 1 GB of text takes at most 80 MB more
+than 100 MB.
 """
 
 from __future__ import annotations
@@ -184,7 +185,7 @@ def speed(name: str, megabytes: float, needed: float, folder: Path) -> bool:
     return ratio >= needed and types <= MOST_FOR_TYPES
 
 
-# Two workers -----------------------------------------------------------------------------------------------------------
+# Two workers ---------------------------------------------------------------------------------------------------------
 
 
 def bare(path: Path, copies: int) -> float:
@@ -222,7 +223,7 @@ def workers(folder: Path) -> bool:
     return share >= NEEDED_OF_TWO
 
 
-# Memory ----------------------------------------------------------------------------------------------------------------
+# Memory --------------------------------------------------------------------------------------------------------------
 
 
 def memory(folder: Path) -> bool:

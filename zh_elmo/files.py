@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import errno
 import glob
 import gzip
@@ -130,8 +131,9 @@ def lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
     offset = 0
     with open_bytes(path) as stream:
         for number, raw in enumerate(stream, 1):
-            if number == 1:
-                raw = raw.removeprefix(b"\xef\xbb\xbf")
+            if number == 1 and raw.startswith(codecs.BOM_UTF8):
+                offset = len(codecs.BOM_UTF8)
+                raw = raw[offset:]
             try:
                 line = raw.decode("utf-8")
             except UnicodeDecodeError as error:

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import os
+import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from zh_elmo.corpus import build as building
 from zh_elmo.corpus import sources, write
 from zh_elmo.corpus.build import build
 from zh_elmo.corpus.cut import Task
+from zh_elmo.corpus.encoding import Undecodable
+from zh_elmo.corpus.filters import Filters
 from zh_elmo.corpus.processes import cut
 from zh_elmo.corpus.readers import How, count_characters
 from zh_elmo.corpus.settings import CorpusSettings
@@ -212,7 +215,7 @@ def test_sources_say_where_they_are_from(real_data: Path) -> None:
     assert "NTREX" in facts["attribution"]
     assert facts["sha256"] == "8e88577dd5bcdb43d6694c994cc7b06428a5e50dca6b7245cc2c8d7c754b07d6"
     assert "licence" not in paper.describe()
-    found = list(sources.paragraphs(news, Counter()))
+    found = list(sources.paragraphs(news, Counter(), Undecodable()))
     assert sum(1 for text, _ in found if text) == 1_996
     assert sum(read for _, read in found) == count_characters(news.path, news.how)
 
@@ -220,11 +223,11 @@ def test_sources_say_where_they_are_from(real_data: Path) -> None:
 def test_the_people_daily_loses_its_tags(tmp_path: Path) -> None:
     path = tmp_path / "pfr.txt"
     path.write_text("[中央/n  人民/n  广播/vn  电台/n]nt  １２月/t  //w  [/w  。/w\n\n好/a\n", "utf-8")
-    found = sources.paragraphs(sources.Source("x", path, How("pfr")), Counter())
+    found = sources.paragraphs(sources.Source("x", path, How("pfr")), Counter(), Undecodable())
     assert list(found) == [("中央人民广播电台１２月/[。", 50), ("", 1), ("好", 4)]
     path.write_text("好/a\n好\n", "utf-8")
     with pytest.raises(BadInput, match="word/tag") as caught:
-        list(sources.paragraphs(sources.Source("x", path, How("pfr")), Counter()))
+        list(sources.paragraphs(sources.Source("x", path, How("pfr")), Counter(), Undecodable()))
     assert caught.value.line == 2
 
 
@@ -351,3 +354,38 @@ def test_what_is_no_corpus_is_said(tmp_path: Path) -> None:
     (corpus.folder / "manifest.json").write_text('{"format": 99}')
     with pytest.raises(BadInput, match="format 1"):
         Corpus.open(corpus.folder)
+
+
+def test_near_duplicates_are_dropped_and_shown(tmp_path: Path) -> None:
+    first = "".join(random.Random(0).choices("的一是在不了有和人这中大为上个国我以要他时来用们生到作地于出", k=120))
+    near = first[:60] + "改" + first[61:]
+    text = f"{first}\n{near}\n{first}\n{'别的' * 40}\n"
+    corpus = make(tmp_path / "c", text, near_duplicates=0.8)
+    assert reasons(corpus) == {"duplicate": 1, "near duplicate": 1}
+    assert corpus.manifest["drops"]["near duplicate"]["examples"] == [near[:60]]
+    assert corpus.manifest["counts"]["train"]["paragraphs"] + corpus.manifest["counts"]["heldout"]["paragraphs"] == 2
+    assert reasons(make(tmp_path / "d", text)) == {"duplicate": 1}
+
+
+def test_bytes_that_do_not_decode_are_refused_or_counted(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes("好的。\n".encode() * 60 + b"\xff\xfe\n" + "坏".encode()[:2] + b"\n")
+    with pytest.raises(BadInput, match=r"a\.txt:61 \(byte 600\)"):
+        build(CorpusSettings(), [path], tmp_path / "c", quiet=True)
+    manifest = build(CorpusSettings(undecodable="replace", held_out=0), [path], tmp_path / "c", quiet=True)
+    assert manifest["undecodable"] == [{
+        "file": "a.txt", "bytes": 4, "sequences": 3,
+        "places": [{"line": 61, "byte": 600, "hex": "ff"}, {"line": 61, "byte": 601, "hex": "fe"},
+                   {"line": 62, "byte": 603, "hex": "e5 9d"}],
+    }]  # fmt: skip
+    assert manifest["counts"]["train"]["paragraphs"] == 3
+
+
+def test_languages_are_told_apart(tmp_path: Path) -> None:
+    corpus = make(
+        tmp_path / "c",
+        "今天天气很好，我们去公园。\n今日はいい天気ですね、公園へ行きましょう。\n",
+        filters=Filters(languages=("zh",)),
+    )
+    (reason,) = reasons(corpus)
+    assert "ja" in reason

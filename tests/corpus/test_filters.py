@@ -28,10 +28,19 @@ from zh_elmo.recipe import convert
         (Filters(mojibake=True), "这是锟斤拷", "decoded by the wrong table"),
         (Filters(mojibake=True), "“好的”".encode().decode("gb18030", "replace"), "decoded by the wrong table"),
         (Filters(mojibake=True), "拷问", None),
+        (Filters(languages=["zh"]), "今日はとても天気がいいですね", "in ja, not zh"),
+        (Filters(languages=["yue", "ja"]), "한국어문장은이렇게씁니다", "in ko, not zh or ja"),
+        (Filters(languages=["zh"]), "今天天气很好，我们去公园", None),
     ],
 )
 def test_reasons(filters, text, reason):
     assert fault(text, filters) == reason
+
+
+def test_languages_are_told_of_the_text_with_its_spaces(monkeypatch):
+    monkeypatch.setattr("zh_elmo.corpus.language.foreign", lambda text, languages: f"{text} {languages}")
+    assert fault("ab", Filters(languages=["zh-TW", "en"]), "a b") == "a b ('zh', 'en')"
+    assert fault("ab", Filters(languages=["zh-TW", "en"])) == "ab ('zh', 'en')"
 
 
 @pytest.mark.parametrize("raw", [{"han": 1.5}, {"kana": 2.0}, {"shortest": -1}, {"hann": 0.5}])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zh_elmo.cli.options import HELP_SETTINGS, Json, Out, Quiet, Sets, Threads, command_line, show_help, worker_count
+from zh_elmo.corpus.encoding import OnUndecodable
 from zh_elmo.files import BadInput
 from zh_elmo.text.script import Target
 from zh_elmo.text.settings import Segmenter
@@ -50,6 +51,10 @@ def build(
     field: Annotated[
         str | None, typer.Option(metavar="NAME", help="Of JSON lines and Parquet; not given: text.")
     ] = None,
+    undecodable: Annotated[
+        OnUndecodable | None,
+        typer.Option(help="Bytes that do not decode: stop there (refuse), or put U+FFFD and count them."),
+    ] = None,
     exclude: Annotated[
         list[str] | None,
         typer.Option(metavar="TREEBANK", help="Keep out its dev and test sentences, in either script."),
@@ -73,7 +78,8 @@ def build(
     from zh_elmo.corpus.show import show as show_corpus
 
     settings, files = _settings(sources, sets or [])
-    settings = _with_options(settings, script, segmenter, exclude or [], {"encoding": encoding, "field": field})
+    reading = {"encoding": encoding, "field": field, "undecodable": undecodable}
+    settings = _with_options(settings, script, segmenter, exclude or [], reading)
     build_corpus(settings, files, out, workers=worker_count(threads), command=command_line(), quiet=quiet)
     typer.echo(show_corpus(out))
 

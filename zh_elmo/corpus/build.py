@@ -11,15 +11,17 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from zh_elmo.corpus import filters
 from zh_elmo.corpus import sources as text_sources
 from zh_elmo.corpus.chunk import Chunk
 from zh_elmo.corpus.cut import Cutter, Task
+from zh_elmo.corpus.encoding import Undecodable
 from zh_elmo.corpus.exclude import excluded
+from zh_elmo.corpus.near import VERSION as NEAR_VERSION
+from zh_elmo.corpus.near import NearDuplicates
+from zh_elmo.corpus.parts import NEAR, Flags
 from zh_elmo.corpus.processes import cut
-from zh_elmo.corpus.readers import count_characters
+from zh_elmo.corpus.readers import Aside, count_characters
 from zh_elmo.corpus.repeated import Repeated
 from zh_elmo.corpus.settings import CorpusSettings
 from zh_elmo.corpus.sources import Asked, Source
@@ -32,6 +34,7 @@ from zh_elmo.recipe import plain
 from zh_elmo.text.pipeline import Pipeline
 
 Manifest = dict[str, Any]
+_AT_ONCE = 1 << 20  # paragraphs
 _TASK = 100_000  # characters that a worker is handed at once; whatever the number of workers
 
 
@@ -54,16 +57,18 @@ def build(
     started = time.monotonic()
     _check_target(out)
     found = text_sources.find([*settings.sources, *files], _asked(settings))
+    filters.prepare(settings.filters)
     cutter = Cutter(settings, excluded(settings.exclude))
     described = [source.describe() for source in found]
     text = Pipeline(settings.text).describe()
     total = sum(count_characters(source.path, source.how) for source in found)
     # the target first: where it cannot be written nothing is cut in vain
-    passed_over: dict[str, Counter[str]] = {}
-    with building(out) as folder, Work(out, [plain(settings), described, text, _TASK, _version()]) as work:
+    asides = [Aside(Counter(), Undecodable()) for _ in found]
+    about = [plain(settings), described, text, _TASK, _version(), NEAR_VERSION]
+    with building(out) as folder, Work(out, about) as work:
         writer = Writer(folder, settings)
         with Progress("corpus", total, unit="characters", quiet=quiet) as progress:
-            for number, read in enumerate(cut(cutter, work, _tasks(found, passed_over), workers=workers)):
+            for number, read in enumerate(cut(cutter, work, _tasks(found, asides), workers=workers)):
                 writer.number(work.chunk(number))  # while others are cut
                 progress.advance(read)
         counts = _written(folder, writer, work)
@@ -72,7 +77,7 @@ def build(
         manifest |= {
             "counts": counts,
             "drops": writer.drops,
-            "passed_over": {name: dict(counts) for name, counts in passed_over.items() if counts},
+            **_beside(found, asides),
             "seconds": round(seconds, 2),
             "characters_per_second": round(counts["characters"] / seconds),
         }
@@ -83,16 +88,30 @@ def build(
 def _written(folder: Path, writer: Writer, work: Work) -> dict[str, Any]:
     """Shards, held-out part and types out of the chunks; counts for the manifest."""
     repeated = Repeated(folder / "repeated.part")
-    for hashes in work.hashes():
+    for hashes, _ in work.hashes():
         repeated.add(hashes)
     flags = repeated.flags()
+    if threshold := writer.settings.near_duplicates:
+        _flag_near(folder, threshold, flags, work)
     writer.count(_flagged(work, flags))
     counts = writer.write(_flagged(work, flags))
     repeated.clear()
     return counts
 
 
-def _flagged(work: Work, flags: NDArray[np.uint8]) -> Iterator[tuple[Chunk, NDArray[np.uint8]]]:
+def _flag_near(folder: Path, threshold: float, flags: Flags, work: Work) -> None:
+    """Flag the paragraphs that are near an earlier one which stays."""
+    near, place = NearDuplicates(folder / "near.part", threshold), 0
+    for hashes, found in work.hashes():
+        near.add(found, flags[place : place + len(hashes)])
+        place += len(hashes)
+    are_near = near.flags()
+    for start in range(0, len(flags), _AT_ONCE):
+        flags[start : start + _AT_ONCE][are_near[start : start + _AT_ONCE] == 1] = NEAR
+    near.clear()
+
+
+def _flagged(work: Work, flags: Flags) -> Iterator[tuple[Chunk, Flags]]:
     """Every chunk with what is said of its paragraphs."""
     place = 0
     for chunk in work.chunks():
@@ -107,17 +126,16 @@ def _check_target(out: Path) -> None:
 
 
 def _asked(settings: CorpusSettings) -> Asked:
-    return Asked(settings.encoding, settings.field, settings.text.script)
+    return Asked(settings.encoding, settings.field, settings.text.script, settings.undecodable)
 
 
-def _tasks(found: Iterable[Source], passed_over: dict[str, Counter[str]]) -> Iterator[Task]:
-    """Paragraphs of about _TASK characters together; each file ends a document. passed_over: filled with what a file
-    has besides, such as the redirects of a dump."""
+def _tasks(found: Iterable[Source], asides: Iterable[Aside]) -> Iterator[Task]:
+    """Paragraphs of about _TASK characters together; each file ends a document. asides: filled with what each file has
+    besides, such as the redirects of a dump."""
     paragraphs: list[str] = []
     characters = read = 0
-    for source in found:
-        counts = passed_over.setdefault(source.path.name, Counter())
-        for paragraph, length in text_sources.paragraphs(source, counts):
+    for source, aside in zip(found, asides, strict=True):
+        for paragraph, length in text_sources.paragraphs(source, *aside):
             paragraphs.append(paragraph)
             characters += len(paragraph)
             read += length
@@ -126,6 +144,18 @@ def _tasks(found: Iterable[Source], passed_over: dict[str, Counter[str]]) -> Ite
                 paragraphs, characters, read = [], 0, 0
         paragraphs.append("")
     yield Task(paragraphs, characters, read)
+
+
+def _beside(found: Sequence[Source], asides: Sequence[Aside]) -> dict[str, Any]:
+    """What files have besides their paragraphs, for the manifest."""
+    passed_over: dict[str, Counter[str]] = {}
+    damaged: list[dict[str, Any]] = []
+    for source, aside in zip(found, asides, strict=True):
+        if aside.passed_over:
+            passed_over.setdefault(source.path.name, Counter()).update(aside.passed_over)
+        if aside.undecodable.size:
+            damaged.append({"file": source.path.name, **aside.undecodable.describe()})
+    return {"passed_over": {file: dict(counts) for file, counts in passed_over.items()}, "undecodable": damaged}
 
 
 def _manifest(

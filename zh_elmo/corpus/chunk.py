@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zh_elmo.corpus.index import Hashes
+from zh_elmo.corpus.near import PERMUTATIONS, Sketches
 
 SENTENCE_MARK, DOCUMENT_MARK, FIRST_WORD = 0, 1, 2  # the ids of a chunk: marks of ends, then its types
 _DIGEST = 8  # hexadecimal digits of a CRC-32 at the end of the file, which tells of what was lost, not of malice
@@ -25,6 +26,7 @@ class Chunk(NamedTuple):
     ids: NDArray[np.uint32]  # marks, and places in `types` + FIRST_WORD
     bounds: NDArray[np.int64]
     hashes: NDArray[np.uint64]  # of each paragraph as normalised; 0 for a document end
+    near: Sketches  # of those that are long enough, where near duplicates are looked for
     characters: int  # of all paragraphs that were read
     read: int  # the same with what is around the text: tags, line ends
     dropped: list[tuple[str, str]]  # (reason, what it begins with) of paragraphs that are not here
@@ -35,7 +37,7 @@ class Chunk(NamedTuple):
 def pack(chunk: Chunk) -> bytes:
     """A chunk as bytes, with a checksum of them at the end."""
     types = "\n".join(chunk.types).encode("utf-8", "surrogatepass")
-    arrays = (chunk.hashes, chunk.bounds, chunk.ids, chunk.type_hashes)
+    arrays = (chunk.hashes, chunk.near, chunk.bounds, chunk.ids, chunk.type_hashes)
     parts = [*(np.ascontiguousarray(array).tobytes() for array in arrays), types]
     about = {
         "sizes": [len(part) for part in parts], "types": len(chunk.types), "characters": chunk.characters,
@@ -63,13 +65,14 @@ def unpack(raw: bytes, *, types: bool = True) -> Chunk:
     for size in about["sizes"]:
         parts.append(raw[start : start + size])
         start += size
-    words = parts[4].decode("utf-8", "surrogatepass").split("\n") if about["types"] and types else []
+    words = parts[5].decode("utf-8", "surrogatepass").split("\n") if about["types"] and types else []
     return Chunk(
         types=words,
-        type_hashes=np.frombuffer(parts[3], np.uint64).reshape(-1, 2),
-        ids=np.frombuffer(parts[2], np.uint32),
-        bounds=np.frombuffer(parts[1], np.int64),
+        type_hashes=np.frombuffer(parts[4], np.uint64).reshape(-1, 2),
+        ids=np.frombuffer(parts[3], np.uint32),
+        bounds=np.frombuffer(parts[2], np.int64),
         hashes=np.frombuffer(parts[0], np.uint64),
+        near=_sketches(parts[1]),
         characters=about["characters"],
         read=about["read"],
         dropped=[(reason, example) for reason, example in about["dropped"]],
@@ -78,10 +81,15 @@ def unpack(raw: bytes, *, types: bool = True) -> Chunk:
     )
 
 
-def read_hashes(path: Path) -> NDArray[np.uint64]:
-    """Those of the paragraphs alone, of a file that is whole."""
+def read_hashes(path: Path) -> tuple[NDArray[np.uint64], Sketches]:
+    """`hashes` and `near` alone, of a file that is whole."""
     with open(path, "rb") as stream:
-        return np.frombuffer(stream.read(json.loads(stream.readline())["sizes"][0]), np.uint64)
+        hashes, near, *_ = json.loads(stream.readline())["sizes"]
+        return np.frombuffer(stream.read(hashes), np.uint64), _sketches(stream.read(near))
+
+
+def _sketches(raw: bytes) -> Sketches:
+    return np.frombuffer(raw, np.uint32).reshape(-1, 1 + PERMUTATIONS)
 
 
 def write(path: Path, raw: bytes) -> None:

@@ -13,6 +13,7 @@ from zh_elmo.corpus.exclude import Excluded
 from zh_elmo.corpus.filters import NONE, fault
 from zh_elmo.corpus.index import hashes as type_hashes
 from zh_elmo.corpus.index import of_paragraphs
+from zh_elmo.corpus.near import sketches
 from zh_elmo.corpus.readers import Final
 from zh_elmo.corpus.settings import CorpusSettings
 from zh_elmo.text.batch import Batch, Words
@@ -44,13 +45,16 @@ class Cutter:
         paragraphs = task.paragraphs
         words = self.batch(paragraphs, [isinstance(paragraph, Final) for paragraph in paragraphs])
         is_end = np.array([not paragraph for paragraph in paragraphs], bool)
-        reasons = dict(self._faults(words, is_end))
+        look = self.settings.filters != NONE or self.excluded or self.settings.near_duplicates
+        joined = words.joined(len(paragraphs)) if look else [""] * len(paragraphs)
+        reasons = dict(self._faults(words, is_end, joined, paragraphs))
         pieces = _Pieces.of(words, self.settings, reasons)
         for number in np.flatnonzero(~is_end & ~pieces.there(len(paragraphs))).tolist():
             reasons.setdefault(number, "sentences too short")
         hashes = type_hashes(words.types, words.lengths)
         kept = np.ones(len(paragraphs), bool)
         kept[list(reasons)] = False
+        compared = [text for text, stays in zip(joined, kept.tolist(), strict=True) if stays]
         ids, bounds = _assembled(words, pieces, is_end)
         digests = of_paragraphs(hashes[words.ids, 0], words.bounds(len(paragraphs)), self.settings.seed)
         digests[is_end] = 0
@@ -60,6 +64,7 @@ class Cutter:
             ids=ids,
             bounds=bounds[np.append(True, kept)],  # a dropped paragraph has no ids
             hashes=digests[kept],
+            near=sketches(compared if self.settings.near_duplicates else []),
             characters=task.characters,
             read=task.read,
             dropped=[(reason, paragraphs[number][:EXAMPLE]) for number, reason in sorted(reasons.items())],
@@ -67,19 +72,19 @@ class Cutter:
             facts={name: dict(counts) for name, counts in words.facts.items()},
         )
 
-    def _faults(self, words: Words, is_end: Mask) -> Iterator[tuple[int, str]]:
+    def _faults(
+        self, words: Words, is_end: Mask, joined: list[str], paragraphs: list[str]
+    ) -> Iterator[tuple[int, str]]:
         """Paragraphs that are dropped, and why, from all their words."""
         visible = np.zeros(len(is_end), bool)
         visible[words.paragraphs] = True
         yield from ((number, "nothing visible") for number in np.flatnonzero(~is_end & ~visible).tolist())
-        if self.settings.filters == NONE and not self.excluded:
-            return
-        joined = words.joined(len(is_end))
         kept_out = self.excluded.among(joined)
-        for number in np.flatnonzero(visible).tolist():
+        looked_at = visible if self.settings.filters != NONE else ()
+        for number in sorted({*np.flatnonzero(looked_at).tolist(), *kept_out}):
             if number in kept_out:
                 yield number, "holds a sentence of an excluded treebank"
-            elif reason := fault(joined[number], self.settings.filters):
+            elif reason := fault(joined[number], self.settings.filters, paragraphs[number]):
                 yield number, reason
 
 

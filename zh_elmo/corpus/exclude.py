@@ -66,12 +66,7 @@ class Excluded:
         """Places of those that `holds`, none of which has a line feed: a sieve by arrays, then one by one."""
         if not self:
             return set()
-        kept, folds = _tables()
-        codes = encoded("\n".join(paragraphs) + "\n")
-        codes = folds[codes[kept[codes]]]
-        ends = np.flatnonzero(codes == ord("\n"))
-        starts = np.concatenate(([0], ends[:-1] + 1))
-        sizes = ends - starts
+        codes, starts, sizes = keys(paragraphs)
         counts = np.where(sizes < SHORT, 0, (sizes - _GRAM) // _STRIDE + 1)
         rows = np.repeat(np.arange(len(starts)), counts)
         nth = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -95,6 +90,16 @@ def _hashes(codes: Codes, at: NDArray[np.int64], sizes: NDArray[np.int64]) -> ND
 def _sifted(hashes: Any) -> Any:
     """The place of a hash, or of each, in a sieve."""
     return (hashes ^ (hashes >> np.uint64(31))) & np.uint64(_SIEVE - 1)
+
+
+def keys(paragraphs: Sequence[str]) -> tuple[Codes, NDArray[np.int64], NDArray[np.int64]]:
+    """The `key` of each of some paragraphs without line feeds, all in one: codes[start : start + size]."""
+    kept, folds = _tables()
+    codes = encoded("\n".join(paragraphs) + "\n")
+    codes = folds[codes[kept[codes]]]
+    ends = np.flatnonzero(codes == ord("\n"))
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    return codes, starts, ends - starts
 
 
 @cache

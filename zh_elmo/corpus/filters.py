@@ -1,9 +1,14 @@
-"""Which paragraphs are text worth learning from: by what share of them is Han, kana, private use, damaged, repeated."""
+"""Which paragraphs are text worth learning from: by what share of them is Han, kana, private use or damaged, by their
+language."""
 
 from __future__ import annotations
 
 import re
+from functools import cache
 
+import msgspec
+
+from zh_elmo.corpus import language
 from zh_elmo.recipe import Count, Settings, Share
 from zh_elmo.text.characters import HAN
 
@@ -27,18 +32,31 @@ class Filters(Settings):
     shortest: Count = 0  # characters, white space apart
     longest: Count = 0  # characters; 0: any
     mojibake: bool = False  # drop what was decoded by the wrong table
+    languages: list[str] = msgspec.field(default_factory=list)  # drop what is surely in another, as ISO 639-1; []: none
 
     def __post_init__(self) -> None:
         for name in ("kana", "private", "ascii"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} is a share, from 0 to 1")
+        language.checked(self.languages)
 
 
 NONE = Filters()
 
 
-def fault(text: str, filters: Filters) -> str | None:
-    """Why a paragraph (normalised, without white space) is dropped; None where it is not."""
+def prepare(filters: Filters) -> None:
+    """Raises BadInput (usage) where a package is missing that these filters need."""
+    language.prepare(_languages(tuple(filters.languages)))
+
+
+@cache
+def _languages(names: tuple[str, ...]) -> tuple[str, ...]:
+    return language.checked(names)
+
+
+def fault(text: str, filters: Filters, raw: str | None = None) -> str | None:
+    """Why a paragraph (normalised, without white space) is dropped; None where it is not. raw: the same with its white
+    space, without which languages in Latin letters cannot be told."""
     if filters == NONE or not text:
         return None
     size = len(text)
@@ -58,4 +76,6 @@ def fault(text: str, filters: Filters) -> str | None:
         share = len(pattern.findall(text)) / size
         if (share > bound) if most else (share < bound):
             return f"{'more' if most else 'less'} than {bound:.1%} {what}"
+    if filters.languages:
+        return language.foreign(text if raw is None else raw, _languages(tuple(filters.languages)))
     return None

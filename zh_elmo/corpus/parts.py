@@ -14,7 +14,8 @@ Ids = NDArray[np.uint32]
 Flags = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 Name = Literal["train", "heldout"]
-REPEATED = {1: "duplicate", 2: "near duplicate"}  # flag of a paragraph -> why it is dropped
+SAME, NEAR = 1, 2  # flags of a paragraph that was there before
+REPEATED = {SAME: "duplicate", NEAR: "near duplicate"}  # why it is dropped
 PARTS: tuple[Name, ...] = ("train", "heldout")
 
 
@@ -49,7 +50,7 @@ class Sorter:
 
     def dropped(self, repeated: Flags) -> Mask:
         """The paragraphs that are left out as duplicates."""
-        dropped: Mask = (repeated > 1) | ((repeated == 1) & self._drop_duplicates)
+        dropped: Mask = (repeated == NEAR) | ((repeated == SAME) & self._drop_duplicates)
         return dropped
 
     def _ends(self, name: Name, of: Mask, is_end: Mask) -> Mask:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from zh_elmo import data
 from zh_elmo.corpus import readers
-from zh_elmo.corpus.encoding import SAMPLE, Decided, decide, named
+from zh_elmo.corpus.encoding import SAMPLE, Decided, OnUndecodable, Undecodable, check, decide, named
 from zh_elmo.corpus.readers import How, Paragraph
 from zh_elmo.files import COMPRESSED, BadInput, existing, open_bytes, sha256
 from zh_elmo.text.script import Target
@@ -25,6 +25,7 @@ _READERS = {
 }  # fmt: skip
 # What is taken from a folder: a treebank among texts is for evaluation, and taken only where it is named itself.
 _IN_FOLDERS = (".txt", ".jsonl", ".ndjson", ".parquet")
+_ABOUT = ("LICENSE", "LICENCE", "README", "SHA256SUMS")  # beside the text of a data set, about it
 STDIN = "-"
 
 
@@ -51,11 +52,13 @@ class Source(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What is said of all files: encoding ("": found by looking), field of JSON lines and Parquet, script."""
+    """What is said of all files: encoding ("": found by looking), field of JSON lines and Parquet, script, what is done
+    about bytes that do not decode."""
 
     encoding: str = ""
     field: str = "text"
     script: Target = "simplified"  # that is wanted in the end
+    undecodable: OnUndecodable = "refuse"
 
 
 def find(sources: Sequence[str | Path], asked: Asked = Asked()) -> list[Source]:  # noqa: B008  (immutable)
@@ -67,6 +70,7 @@ def find(sources: Sequence[str | Path], asked: Asked = Asked()) -> list[Source]:
     """
     if asked.encoding:
         asked = asked._replace(encoding=named(asked.encoding))
+        check(asked.encoding, asked.undecodable)
     found: list[Source] = []
     for source in sources:
         path = Path(source)
@@ -77,15 +81,15 @@ def find(sources: Sequence[str | Path], asked: Asked = Asked()) -> list[Source]:
         elif isinstance(source, Path) or path.exists() or source not in data.catalogue():
             found += _pattern(str(source), asked) if _is_pattern(source) else [_file(source, asked)]
         else:
-            found += _dataset(source)
+            found += _dataset(source, asked)
     if not found:
         raise BadInput("no text to build a corpus from: name files or data sets", usage=True)
     return found
 
 
-def paragraphs(source: Source, passed_over: Counter[str]) -> Iterator[Paragraph]:
+def paragraphs(source: Source, passed_over: Counter[str], undecodable: Undecodable) -> Iterator[Paragraph]:
     """See `readers.paragraphs`."""
-    return readers.paragraphs(source.path, source.how, passed_over)
+    return readers.paragraphs(source.path, source.how, passed_over, undecodable)
 
 
 def _file(source: str | Path, asked: Asked, name: str = "") -> Source:
@@ -93,10 +97,10 @@ def _file(source: str | Path, asked: Asked, name: str = "") -> Source:
         data.dataset(source)  # looks like a name: says which names there are
     path = existing(source, "file, folder or data set")
     reader = _reader_of(path)
-    decided = Decided(asked.encoding, "") if asked.encoding or reader in ("parquet", "mediawiki") else _decide(path)
-    return Source(
-        name or str(source), path, How(reader, decided.name or "utf-8", asked.field, asked.script), decided.how
-    )
+    said = asked.encoding or reader in ("parquet", "mediawiki")
+    decided = Decided(asked.encoding, "") if said else _decide(path, asked.undecodable)
+    how = How(reader, decided.name or "utf-8", asked.field, asked.script, asked.undecodable)
+    return Source(name or str(source), path, how, decided.how)
 
 
 def _reader_of(path: Path) -> str:
@@ -105,10 +109,10 @@ def _reader_of(path: Path) -> str:
     return _READERS.get(suffixes[-1], "lines") if suffixes else "lines"
 
 
-def _decide(path: Path) -> Decided:
+def _decide(path: Path, undecodable: OnUndecodable) -> Decided:
     with open_bytes(path) as stream:
         sample = stream.read(SAMPLE + 1)
-    found = decide(sample[:SAMPLE], whole=len(sample) <= SAMPLE)
+    found = decide(sample[:SAMPLE], whole=len(sample) <= SAMPLE, undecodable=undecodable)
     if found is None:
         raise _in_no_encoding(path, sample)
     return found if found.name != "utf-8" else Decided("utf-8", "")
@@ -133,6 +137,8 @@ def _folder(folder: Path, asked: Asked) -> list[Source]:
 
 
 def _is_text(path: Path) -> bool:
+    if path.name.startswith(_ABOUT):
+        return False
     suffixes = [suffix.lower() for suffix in path.suffixes]
     last = suffixes.pop() if suffixes and suffixes[-1] in COMPRESSED else ""
     return bool(suffixes) and suffixes[-1] in _IN_FOLDERS and not (last and suffixes[-1] == ".parquet")
@@ -160,13 +166,13 @@ def _stdin(asked: Asked) -> Source:
     return _file(path, asked, "standard input")
 
 
-def _dataset(name: str) -> list[Source]:
+def _dataset(name: str, asked: Asked) -> list[Source]:
     about = data.dataset(name)
     if about.kind != "text":
         raise BadInput(
             f"{name} is a treebank, not raw text; give its files by path if you want its sentences", usage=True
         )
     return [
-        Source(name, path, How(about.reader), "", *about.licence_of(file))
+        Source(name, path, How(about.reader, undecodable=asked.undecodable), "", *about.licence_of(file))
         for file, path in zip(about.files, data.fetch(name), strict=True)
     ]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zh_elmo.corpus.chunk import Chunk, is_whole, read_hashes, unpack
+from zh_elmo.corpus.near import Sketches
 from zh_elmo.files import BadInput, write_json
 
 _STATE = "state.json"
@@ -74,8 +75,8 @@ class Work:
         """All chunks in order, without their types."""
         return (self.chunk(number, types=False) for number in range(self.number))
 
-    def hashes(self) -> Iterator[NDArray[np.uint64]]:
-        """Those of the paragraphs of each chunk, without the rest."""
+    def hashes(self) -> Iterator[tuple[NDArray[np.uint64], Sketches]]:
+        """What duplicates are told by, of each chunk in order: hashes of all its paragraphs, signatures of some."""
         return (read_hashes(self.path(number)) for number in range(self.number))
 
     def _state(self) -> str:

@@ -98,6 +98,7 @@ class Batch:
         index: defaultdict[str, int] = defaultdict(None, {"\n": 0, " ": 1})
         index.default_factory = index.__len__  # a new word is numbered by how many there are
         ids = np.fromiter(map(index.__getitem__, words), np.uint32, len(words))
+        index.default_factory = None  # a cycle, which would keep all words until the next full collection
         kept = ids > 1
         ends = np.cumsum(kept)[np.append(np.flatnonzero(ids == 0), len(ids) - 1)]
         assert len(ends) == len(sentences)
@@ -121,6 +122,7 @@ class Batch:
                     ends.append(len(ids))
                     of.append(number)
                 texts.append("".join(map("".join, forms)))
+        index.default_factory = None
         lengths = np.array(list(map(len, index)), np.int64)
         found = list(index), lengths, np.array(ids, np.uint32), np.array(ends, np.int64)
         return Words(*found, np.array(of, np.int64), "\n".join(texts), np.arange(len(paragraphs)), {})
