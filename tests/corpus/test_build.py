@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from zh_elmo.corpus import build as building
 from zh_elmo.corpus import sources, write
+from zh_elmo.corpus import tasks as tasking
 from zh_elmo.corpus.build import build
-from zh_elmo.corpus.cut import Task
 from zh_elmo.corpus.encoding import Undecodable
 from zh_elmo.corpus.filters import Filters
 from zh_elmo.corpus.processes import cut
@@ -107,7 +106,7 @@ def long_text() -> str:
 def test_bytes_do_not_depend_on_the_number_of_workers(
     tmp_path: Path, long_text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "_TASK", 1000)
+    monkeypatch.setattr(tasking, "TASK", 1000)
     one = make(tmp_path / "1", long_text, held_out=0.1, exclude=["zh_sample"])
     two = make(tmp_path / "2", long_text, workers=2, held_out=0.1, exclude=["zh_sample"])
     assert one.digest == two.digest
@@ -115,7 +114,7 @@ def test_bytes_do_not_depend_on_the_number_of_workers(
         assert one.manifest[key] == two.manifest[key]
     for name in one.manifest["files"]:
         assert (one.folder / name).read_bytes() == (two.folder / name).read_bytes()
-    monkeypatch.setattr(building, "_TASK", 100_000)
+    monkeypatch.setattr(tasking, "TASK", 100_000)
     assert make(tmp_path / "3", long_text, held_out=0.1, exclude=["zh_sample"]).digest == one.digest
 
 
@@ -172,7 +171,7 @@ def test_sentences_have_their_limits(tmp_path: Path) -> None:
 def test_shards_end_with_sentences(tmp_path: Path, long_text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = make(tmp_path / "1", long_text)
     monkeypatch.setattr(write, "SHARD", 100)
-    monkeypatch.setattr(building, "_TASK", 50)
+    monkeypatch.setattr(tasking, "TASK", 10)
     corpus = make(tmp_path / "2", long_text)
     names = sorted(name for name in corpus.manifest["files"] if name.startswith("shard-"))
     assert len(names) > 30
@@ -316,8 +315,10 @@ class Deadly:
 
 
 def test_a_killed_worker_is_an_error_not_a_hang(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(TEXT, "utf-8")
+    groups = tasking.groups(sources.find([tmp_path / "a.txt"]), [1])
     with Work(tmp_path / "c", 1) as work, pytest.raises(OSError, match="worker process died"):
-        list(cut(Deadly(), work, iter([Task([], 0, 0)]), workers=2))  # type: ignore[arg-type]
+        list(cut(Deadly(), work, groups, workers=2))  # type: ignore[arg-type]
 
 
 def test_show(tmp_path: Path) -> None:

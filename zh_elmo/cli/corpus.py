@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -59,6 +59,10 @@ def build(
         list[str] | None,
         typer.Option(metavar="TREEBANK", help="Keep out its dev and test sentences, in either script."),
     ] = None,
+    engine: Annotated[
+        Literal["local", "ray"],
+        typer.Option(help="Processes of this machine, or a Ray cluster: that of RAY_ADDRESS, or one of this machine."),
+    ] = "local",
     sets: Sets = None,
     threads: Threads = None,
     quiet: Quiet = False,
@@ -80,7 +84,8 @@ def build(
     settings, files = _settings(sources, sets or [])
     reading = {"encoding": encoding, "field": field, "undecodable": undecodable}
     settings = _with_options(settings, script, segmenter, exclude or [], reading)
-    build_corpus(settings, files, out, workers=worker_count(threads), command=command_line(), quiet=quiet)
+    workers = worker_count(threads)
+    build_corpus(settings, files, out, workers=workers, engine=engine, command=command_line(), quiet=quiet)
     typer.echo(show_corpus(out))
 
 

@@ -6,26 +6,25 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from zh_elmo.corpus import filters
+from zh_elmo.corpus import cluster, filters, processes
 from zh_elmo.corpus import sources as text_sources
 from zh_elmo.corpus.chunk import Chunk
-from zh_elmo.corpus.cut import Cutter, Task
-from zh_elmo.corpus.encoding import Undecodable
+from zh_elmo.corpus.cut import Cutter
 from zh_elmo.corpus.exclude import excluded
 from zh_elmo.corpus.near import VERSION as NEAR_VERSION
 from zh_elmo.corpus.near import NearDuplicates
 from zh_elmo.corpus.parts import NEAR, Flags
-from zh_elmo.corpus.processes import cut
-from zh_elmo.corpus.readers import Aside, count_characters
+from zh_elmo.corpus.readers import count_characters
 from zh_elmo.corpus.repeated import Repeated
 from zh_elmo.corpus.settings import CorpusSettings
-from zh_elmo.corpus.sources import Asked, Source
+from zh_elmo.corpus.sources import Asked
 from zh_elmo.corpus.store import FORMAT
+from zh_elmo.corpus.tasks import TASK, Group, groups
 from zh_elmo.corpus.work import Work
 from zh_elmo.corpus.write import Writer
 from zh_elmo.files import BadInput, building, sha256, write_json
@@ -33,9 +32,10 @@ from zh_elmo.progress import Progress
 from zh_elmo.recipe import plain
 from zh_elmo.text.pipeline import Pipeline
 
+Engine = Literal["local", "ray"]
+_ENGINES = {"local": processes.cut, "ray": cluster.cut}
 Manifest = dict[str, Any]
 _AT_ONCE = 1 << 20  # paragraphs
-_TASK = 100_000  # characters that a worker is handed at once; whatever the number of workers
 
 
 def build(
@@ -44,14 +44,16 @@ def build(
     out: Path,
     *,
     workers: int = 1,
+    engine: Engine = "local",
     command: str = "",
     quiet: bool = False,
 ) -> Manifest:
     """Build a corpus of the sources of `settings` and of `files` (names of data sets, files, folders) in `out`.
 
-    The bytes of shards, held-out part and types do not depend on `workers`. Memory
-    does not grow with the text, but for some 40 bytes a word type. What was cut lies in a folder beside `out` until the
-    corpus is whole: an interrupted build goes on from there when it is called again with the same sources and settings.
+    The bytes of shards, held-out part and types do not depend on `workers`, nor on the engine: processes of this
+    machine, or a Ray cluster. Memory does not grow with the text, but for some 40 bytes a word type. What was cut lies
+    in a folder beside `out` until the corpus is whole: an interrupted build goes on from there when it is called again
+    with the same sources and settings, by either engine.
     Raises BadInput for text that cannot be read, and where no sentence is left.
     """
     started = time.monotonic()
@@ -63,13 +65,13 @@ def build(
     text = Pipeline(settings.text).describe()
     total = sum(count_characters(source.path, source.how) for source in found)
     # the target first: where it cannot be written nothing is cut in vain
-    asides = [Aside(Counter(), Undecodable()) for _ in found]
-    about = [plain(settings), described, text, _TASK, _version(), NEAR_VERSION]
+    parts = groups(found, [facts["bytes"] for facts in described])
+    about = [plain(settings), described, text, TASK, _version(), NEAR_VERSION]
     with building(out) as folder, Work(out, about) as work:
         writer = Writer(folder, settings)
         with Progress("corpus", total, unit="characters", quiet=quiet) as progress:
-            for number, read in enumerate(cut(cutter, work, _tasks(found, asides), workers=workers)):
-                writer.number(work.chunk(number))  # while others are cut
+            for key, read in _ENGINES[engine](cutter, work, parts, workers=workers):
+                writer.number(work.chunk(key))  # while others are cut
                 progress.advance(read)
         counts = _written(folder, writer, work)
         manifest = _manifest(folder, settings, described, text, command)
@@ -77,7 +79,7 @@ def build(
         manifest |= {
             "counts": counts,
             "drops": writer.drops,
-            **_beside(found, asides),
+            **_beside(parts, work),
             "seconds": round(seconds, 2),
             "characters_per_second": round(counts["characters"] / seconds),
         }
@@ -129,32 +131,16 @@ def _asked(settings: CorpusSettings) -> Asked:
     return Asked(settings.encoding, settings.field, settings.text.script, settings.undecodable)
 
 
-def _tasks(found: Iterable[Source], asides: Iterable[Aside]) -> Iterator[Task]:
-    """Paragraphs of about _TASK characters together; each file ends a document. asides: filled with what each file has
-    besides, such as the redirects of a dump."""
-    paragraphs: list[str] = []
-    characters = read = 0
-    for source, aside in zip(found, asides, strict=True):
-        for paragraph, length in text_sources.paragraphs(source, *aside):
-            paragraphs.append(paragraph)
-            characters += len(paragraph)
-            read += length
-            if read >= _TASK:
-                yield Task(paragraphs, characters, read)
-                paragraphs, characters, read = [], 0, 0
-        paragraphs.append("")
-    yield Task(paragraphs, characters, read)
-
-
-def _beside(found: Sequence[Source], asides: Sequence[Aside]) -> dict[str, Any]:
+def _beside(parts: Sequence[Group], work: Work) -> dict[str, Any]:
     """What files have besides their paragraphs, for the manifest."""
     passed_over: dict[str, Counter[str]] = {}
     damaged: list[dict[str, Any]] = []
-    for source, aside in zip(found, asides, strict=True):
-        if aside.passed_over:
-            passed_over.setdefault(source.path.name, Counter()).update(aside.passed_over)
-        if aside.undecodable.size:
-            damaged.append({"file": source.path.name, **aside.undecodable.describe()})
+    for group in parts:
+        for source, aside in zip(group.sources, work.groups[group.number].asides, strict=True):
+            if aside.passed_over:
+                passed_over.setdefault(source.path.name, Counter()).update(aside.passed_over)
+            if aside.undecodable.size:
+                damaged.append({"file": source.path.name, **aside.undecodable.describe()})
     return {"passed_over": {file: dict(counts) for file, counts in passed_over.items()}, "undecodable": damaged}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
@@ -12,25 +12,25 @@ from pathlib import Path
 
 from zh_elmo.corpus.chunk import pack, write
 from zh_elmo.corpus.cut import Cutter, Task
+from zh_elmo.corpus.tasks import Group, Key, Read, reading
 from zh_elmo.corpus.work import Work
 
 _AHEAD = 3  # tasks in flight for each worker
 
 
-def cut(cutter: Cutter, work: Work, tasks: Iterator[Task], *, workers: int) -> Iterator[int]:
-    """See to it that `work` has the chunk of every task; yields the characters read for each, in order, whether it is
-    cut now or was there."""
+def cut(cutter: Cutter, work: Work, groups: Sequence[Group], *, workers: int) -> Iterator[tuple[Key, int]]:
+    """See to it that `work` has the chunk of every task, and what is known of every group; yields the key of each in
+    order, whether it is cut now or was there, and the characters that were read for it."""
     if workers <= 1:
-        for number, task in enumerate(tasks):
-            if not work.has(number):
-                write(work.path(number), pack(cutter(task)))
-            work.number = number + 1
-            yield task.read
+        for key, read, task in _pending(work, groups):
+            if task is not None:
+                write(work.path(key), pack(cutter(task)))
+            yield key, read
         return
     # Not forked: the parent may have threads of torch.
     with ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker, (cutter,)) as pool:
         try:
-            yield from _in_order(pool.submit, work, tasks, workers * _AHEAD)
+            yield from _in_order(pool.submit, work, _pending(work, groups), workers * _AHEAD)
         except BrokenProcessPool:
             reasons = 'for lack of memory, or because the script that calls build has no `if __name__ == "__main__"`'
             raise OSError(f"a worker process died, perhaps {reasons}; try one worker") from None
@@ -38,23 +38,39 @@ def cut(cutter: Cutter, work: Work, tasks: Iterator[Task], *, workers: int) -> I
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _in_order(submit: Callable[..., Future[None]], work: Work, tasks: Iterator[Task], ahead: int) -> Iterator[int]:
+def _pending(work: Work, groups: Sequence[Group]) -> Iterator[tuple[Key, int, Task | None]]:
+    """(key, characters read, what is to be cut) of every task; None where its chunk is there already."""
+    for group in groups:
+        left = work.left(group.number)
+        if left is not None:  # need not even be read again
+            yield from (((group.number, number), 0, None) for number in range(left.tasks - 1))
+            yield (group.number, left.tasks - 1), left.read, None
+            continue
+        for number, item in enumerate(reading(group)):
+            key = (group.number, number)
+            if isinstance(item, Read):
+                work.keep(group.number, item)
+            else:
+                yield key, item.read, None if work.has(key) else item
+
+
+def _in_order(
+    submit: Callable[..., Future[None]], work: Work, pending: Iterator[tuple[Key, int, Task | None]], ahead: int
+) -> Iterator[tuple[Key, int]]:
     """At most `ahead` tasks in flight."""
-    waiting: deque[tuple[Future[None] | None, int]] = deque()
-    for number, task in enumerate(tasks):
-        there = work.has(number)
-        waiting.append((None if there else submit(_work, task, work.path(number)), task.read))
-        work.number = number + 1
+    waiting: deque[tuple[Future[None] | None, Key, int]] = deque()
+    for key, read, task in pending:
+        waiting.append((None if task is None else submit(_work, task, work.path(key)), key, read))
         while waiting and (len(waiting) >= ahead or waiting[0][0] is None):
             yield _done(*waiting.popleft())
     while waiting:
         yield _done(*waiting.popleft())
 
 
-def _done(future: Future[None] | None, read: int) -> int:
+def _done(future: Future[None] | None, key: Key, read: int) -> tuple[Key, int]:
     if future is not None:
         future.result()
-    return read
+    return key, read
 
 
 _cutter: Cutter | None = None  # of a worker process

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from zh_elmo.corpus.chunk import Chunk, is_whole, read_hashes, unpack
 from zh_elmo.corpus.near import Sketches
+from zh_elmo.corpus.tasks import Key, Read
 from zh_elmo.files import BadInput, write_json
 
 _STATE = "state.json"
@@ -36,7 +37,7 @@ class Work:
         except BlockingIOError:
             self._lock.close()
             raise BadInput("another process builds this corpus", path=out) from None
-        self.number = 0  # of chunks in all, once all are there
+        self.groups: dict[int, Read] = {}  # those that are read, by number
         digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
         if self._state() != digest:
             try:
@@ -55,29 +56,57 @@ class Work:
             shutil.rmtree(self.folder, ignore_errors=True)
         self._lock.close()
 
-    def path(self, number: int) -> Path:
-        """Where chunk `number` lies, or will."""
-        return self.folder / f"{number:08d}.chunk"
+    def path(self, key: Key) -> Path:
+        """Where the chunk of a task lies, or will."""
+        return self.folder / f"{key[0]:06d}-{key[1]:06d}.chunk"
 
-    def has(self, number: int) -> bool:
-        """Whether chunk `number` is there, whole."""
-        path = self.path(number)
+    def has(self, key: Key) -> bool:
+        """Whether that chunk is there, whole."""
+        path = self.path(key)
         return path.is_file() and is_whole(path.read_bytes())
 
-    def chunk(self, number: int, *, types: bool = True) -> Chunk:
-        """Chunk `number`, which must be there; see `unpack`. Raises BadInput where it is not whole."""
-        raw = self.path(number).read_bytes()
+    def keep(self, group: int, read: Read) -> None:
+        """All of a group is read."""
+        self.groups[group] = read
+        write_json(self._of(group), read.plain())
+
+    def left(self, group: int) -> Read | None:
+        """What an earlier build knew of a group, if all its chunks are still there."""
+        try:
+            read = Read.restored(json.loads(self._of(group).read_text("utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+        if not all(self.has((group, number)) for number in range(read.tasks)):
+            return None
+        self.groups[group] = read
+        return read
+
+    def numbers(self, group: int) -> set[int]:
+        """The tasks of a group whose chunks are there."""
+        found = {int(path.stem.partition("-")[2]) for path in self.folder.glob(f"{group:06d}-*.chunk")}
+        return {number for number in found if self.has((group, number))}
+
+    def keys(self) -> Iterator[Key]:
+        """Of all chunks, in order, once all groups are kept."""
+        return ((group, number) for group in sorted(self.groups) for number in range(self.groups[group].tasks))
+
+    def chunk(self, key: Key, *, types: bool = True) -> Chunk:
+        """The chunk of a task, which must be there; see `unpack`. Raises BadInput where it is not whole."""
+        raw = self.path(key).read_bytes()
         if not is_whole(raw):
-            raise BadInput("damaged since it was written; run the same command again", path=self.path(number))
+            raise BadInput("damaged since it was written; run the same command again", path=self.path(key))
         return unpack(raw, types=types)
 
     def chunks(self) -> Iterator[Chunk]:
         """All chunks in order, without their types."""
-        return (self.chunk(number, types=False) for number in range(self.number))
+        return (self.chunk(key, types=False) for key in self.keys())
 
     def hashes(self) -> Iterator[tuple[NDArray[np.uint64], Sketches]]:
         """What duplicates are told by, of each chunk in order: hashes of all its paragraphs, signatures of some."""
-        return (read_hashes(self.path(number)) for number in range(self.number))
+        return (read_hashes(self.path(key)) for key in self.keys())
+
+    def _of(self, group: int) -> Path:
+        return self.folder / f"{group:06d}.json"
 
     def _state(self) -> str:
         try:
