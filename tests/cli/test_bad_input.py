@@ -39,7 +39,7 @@ BAD_TEXTS = {
     "latin-1": ("今天\n".encode() + b"caf\xe9\n", "bad.txt:2 (byte 10)"),
     "cut in a character": ("今天天气".encode()[:-1], "bad.txt:1 (byte 9)"),
     "lone surrogate": ("今\n".encode() + b"\xed\xa0\x80\n", "bad.txt:2 (byte 4)"),
-    "UTF-16 cut off": ("今天。".encode("utf-16")[:-1], "bad.txt:1 (byte 7): not utf-16"),
+    "UTF-16 cut off": ("今天。".encode("utf-16")[:-1], "bad.txt:1 (byte 6): not utf-16-le"),
 }
 
 
