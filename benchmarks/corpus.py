@@ -112,7 +112,7 @@ def ours(lines: list[str], folder: Path) -> tuple[float, dict[str, float]]:
 
 
 STEPS: list[tuple[str, Any, str]] = [
-    ("read", building, "_tasks"), ("all cutting", Cutter, "__call__"), ("  normalise", Pipeline, "normalised"),
+    ("read", processes, "reading"), ("all cutting", Cutter, "__call__"), ("  normalise", Pipeline, "normalised"),
     ("  script", script.Converter, "documents"), ("  sentences", sentence_arrays, "split"),
     ("  words and ids", batch.Batch, "_words"), ("chunks to disk", processes, "pack"),
     ("chunks to disk", processes, "write"), ("chunks from disk", building.Work, "chunk"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import shutil
+import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -19,7 +20,7 @@ from zh_elmo.fetch.treebank import get as get_treebank
 from zh_elmo.fetch.treebank import is_treebank
 from zh_elmo.fetch.wikipedia import ATTRIBUTION, LICENCE, is_dump
 from zh_elmo.fetch.wikipedia import get as get_dump
-from zh_elmo.files import BadInput, cache_folder, sha256, writing
+from zh_elmo.files import BadInput, cache_folder, read_text, sha256, writing
 from zh_elmo.recipe import Settings, entries, load, shelf_folder
 
 Role = Literal["train", "dev", "test", "text"]
@@ -78,6 +79,20 @@ def dataset(name: str) -> Dataset:
     raise BadInput(f"no data set called {name!r}; there are: {', '.join(near)}", usage=True)
 
 
+def read(path: Path) -> Dataset:
+    """A data set of one's own. Raises BadInput where the file is not like those of the shelf."""
+    return load(path, Dataset)
+
+
+def is_dataset(path: str | Path) -> bool:
+    """Whether a TOML describes a data set, which names its files; a recipe does not. Raises BadInput for what is no
+    TOML."""
+    try:
+        return "files" in tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"not TOML: {error}", path=path) from None
+
+
 def fetch(name: str, role: Role | None = None) -> list[Path]:
     """The files of a data set (of one role, or all), in the order of the catalogue, each with its digest checked.
 
@@ -96,10 +111,19 @@ def treebank(name: str) -> dict[str, Path]:
     return {file.role: bring(data, file) for file in data.files}
 
 
-def bring(data: Dataset, file: DataFile, *, places: Sequence[str] | None = None, quiet: bool = True) -> Path:
-    """One file of a data set: see `fetch`. places: mirrors; not said: what ZH_ELMO_MIRROR names."""
+def bring(
+    data: Dataset,
+    file: DataFile,
+    *,
+    beside: Path | None = None,
+    places: Sequence[str] | None = None,
+    quiet: bool = True,
+) -> Path:
+    """One file of a data set: see `fetch`. beside: the folder of its TOML, looked in first, where that is on no shelf.
+    places: mirrors; not said: what ZH_ELMO_MIRROR names."""
     tried: list[str] = []
-    for where, path, digest in _places(data, file):
+    own = [] if beside is None else [("the folder of its TOML", beside / file.path, file.sha256)]
+    for where, path, digest in (*own, *_places(data, file)):
         if path.is_file():
             return _checked(path, digest)
         tried.append(f"{where} ({path})")

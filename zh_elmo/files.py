@@ -17,6 +17,7 @@ import shutil
 import tempfile
 import unicodedata
 import zlib
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -85,24 +86,43 @@ def existing(path: str | os.PathLike[str], what: str = "file or folder") -> Path
     return Path(path)
 
 
+class Elsewhere(os.PathLike[str]):
+    """A file that lies on no disk of this machine. As a path it is its address, which is for messages."""
+
+    name: str  # the last part of the address
+
+    @abstractmethod
+    def stream(self) -> IO[bytes]:
+        """Open for reading, as it is stored. What goes wrong on the way is raised as BadInput."""
+
+
+def stored(path: str | os.PathLike[str]) -> IO[bytes]:
+    """The bytes of a file as they lie there (compressed if it is compressed)."""
+    return path.stream() if isinstance(path, Elsewhere) else open(path, "rb")
+
+
 @contextmanager
 def open_bytes(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open for reading; .xz, .gz, .bz2 and .zst are decompressed on the way, and BadInput says where one is damaged."""
-    with _reading(path), _opened(path) as stream:
+    with _reading(path), stored(path) as raw, decompressed(path, raw) as stream:
         yield stream
 
 
-def _opened(path: str | os.PathLike[str]) -> IO[bytes]:
-    openers: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
-    suffix = Path(path).suffix.lower()
-    if suffix != ".zst":
-        stream: IO[bytes] = openers.get(suffix, open)(path, "rb")
-        return stream
+@contextmanager
+def decompressed(path: str | os.PathLike[str], raw: Any) -> Iterator[IO[bytes]]:
+    """What `raw`, the stored bytes of the file `path`, decompresses to by the suffix of its name; see `open_bytes`."""
+    openers: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open, ".zst": open_zst}
+    opener = openers.get(Path(path.name if isinstance(path, Elsewhere) else path).suffix.lower())
+    if opener is None:
+        yield raw
+        return
     try:
-        return open_zst(path)
+        stream = opener(raw)
     except ImportError:
         message = "a .zst file needs the package zstandard: pip install 'zh-elmo[zst]'"
         raise BadInput(message, path=path, usage=True) from None
+    with _reading(path), stream:
+        yield stream
 
 
 @contextmanager
@@ -180,7 +200,7 @@ def read_json(path: str | os.PathLike[str]) -> Any:
 def sha256(path: str | os.PathLike[str]) -> str:
     """Hex digest of a file's bytes as they lie on the disk (compressed if it is compressed)."""
     digest = hashlib.sha256()
-    with _reading(path), open(path, "rb") as stream:
+    with _reading(path), stored(path) as stream:
         while block := stream.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()

@@ -81,8 +81,15 @@ def load(path: Path, kind: type[T], sets: Sequence[str] = ()) -> T:
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"not TOML: {error}", path=path) from None
     settings = convert(raw, kind, path)
-    if not sets:
-        return settings
+    return _changed(raw, kind, sets) if sets else settings
+
+
+def usual(kind: type[T], sets: Sequence[str] = ()) -> T:
+    """The usual settings of type `kind`, with such overrides applied."""
+    return _changed({}, kind, sets)
+
+
+def _changed(raw: dict[str, Any], kind: type[T], sets: Sequence[str]) -> T:
     for assignment in sets:
         _assign(raw, assignment)
     try:

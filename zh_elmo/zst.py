@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import io
-import os
-from typing import Any
+from typing import IO, Any
 
 _BLOCK = 1 << 17
 
 
 class ZstReader(io.RawIOBase):
-    """The decompressed bytes of a file of one frame or more."""
+    """The decompressed bytes of a file of one frame or more, which stays open."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Raises ImportError without the package zstandard, OSError where there is no file."""
+    def __init__(self, file: IO[bytes]) -> None:
+        """Raises ImportError without the package zstandard."""
         import zstandard
 
         self._new = zstandard.ZstdDecompressor
         self._error = zstandard.ZstdError
         self._frame: Any = None  # that is being read; None between two
-        self._file = open(path, "rb")  # noqa: SIM115 - closed with this stream
+        self._file = file
         self._raw = self._ready = b""
 
     def readable(self) -> bool:
@@ -51,11 +50,7 @@ class ZstReader(io.RawIOBase):
             self._raw, self._frame = self._frame.unused_data, None
         return True
 
-    def close(self) -> None:
-        self._file.close()
-        super().close()
 
-
-def open_zst(path: str | os.PathLike[str]) -> io.BufferedReader:
+def open_zst(file: IO[bytes]) -> io.BufferedReader:
     """A buffered stream of the decompressed bytes."""
-    return io.BufferedReader(ZstReader(path), _BLOCK)
+    return io.BufferedReader(ZstReader(file), _BLOCK)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from zh_elmo.cli.options import HELP_SETTINGS, Json, Out, Quiet, Sets, Threads, command_line, show_help, worker_count
+from zh_elmo.cli.options import HELP_SETTINGS, Json, Quiet, Sets, Threads, command_line, show_help, worker_count
 from zh_elmo.corpus.encoding import OnUndecodable
-from zh_elmo.files import BadInput
 from zh_elmo.text.script import Target
 from zh_elmo.text.settings import Segmenter
 
@@ -26,43 +25,53 @@ def corpus(context: typer.Context) -> None:
     show_help(context)
 
 
+Sources = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RECIPE|FILE...",
+        help="A pretrain recipe, whose [corpus] is taken; files, folders, patterns, addresses, - (standard input); "
+        "data sets, by name or by their TOML.",
+        show_default=False,
+    ),
+]
+To = Annotated[
+    str, typer.Option("--out", "-o", metavar="DIR|ADDRESS", help="Folder to write, or an address (s3://bucket/c).")
+]
+Script = Annotated[
+    Target | None, typer.Option(help="Bring all text to one script, or keep it; `traditional` is that of Taiwan.")
+]
+Words = Annotated[
+    Segmenter | None,
+    typer.Option(help="What makes words; `words` for text whose words are parted by blanks already."),
+]
+Encoding = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Of all files, such as gb18030; not given: found by looking.")
+]
+Field = Annotated[str | None, typer.Option(metavar="NAME", help="Of JSON lines and Parquet; not given: text.")]
+Undecodable = Annotated[
+    OnUndecodable | None,
+    typer.Option(help="Bytes that do not decode: stop there (refuse), or put U+FFFD and count them."),
+]
+Exclude = Annotated[
+    list[str] | None, typer.Option(metavar="TREEBANK", help="Keep out its dev and test sentences, in either script.")
+]
+Cutters = Annotated[
+    Literal["local", "ray"],
+    typer.Option(help="Processes of this machine, or a Ray cluster: that of RAY_ADDRESS, or one of this machine."),
+]
+
+
 @app.command()
 def build(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RECIPE|FILE...",
-            help="A pretrain recipe, whose [corpus] is taken; files, folders, patterns, - (standard input); data sets.",
-            show_default=False,
-        ),
-    ],
-    out: Out,
-    script: Annotated[
-        Target | None,
-        typer.Option(help="Bring all text to one script, or keep it; `traditional` is that of Taiwan."),
-    ] = None,
-    segmenter: Annotated[
-        Segmenter | None,
-        typer.Option(help="What makes words; `words` for text whose words are parted by blanks already."),
-    ] = None,
-    encoding: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of all files, such as gb18030; not given: found by looking.")
-    ] = None,
-    field: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of JSON lines and Parquet; not given: text.")
-    ] = None,
-    undecodable: Annotated[
-        OnUndecodable | None,
-        typer.Option(help="Bytes that do not decode: stop there (refuse), or put U+FFFD and count them."),
-    ] = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TREEBANK", help="Keep out its dev and test sentences, in either script."),
-    ] = None,
-    engine: Annotated[
-        Literal["local", "ray"],
-        typer.Option(help="Processes of this machine, or a Ray cluster: that of RAY_ADDRESS, or one of this machine."),
-    ] = "local",
+    sources: Sources,
+    out: To,
+    script: Script = None,
+    segmenter: Words = None,
+    encoding: Encoding = None,
+    field: Field = None,
+    undecodable: Undecodable = None,
+    exclude: Exclude = None,
+    engine: Cutters = "local",
     sets: Sets = None,
     threads: Threads = None,
     quiet: Quiet = False,
@@ -79,14 +88,17 @@ def build(
       zh-elmo corpus build news.txt.xz novels.txt --out corpus --exclude zh_gsd
     """
     from zh_elmo.corpus.build import build as build_corpus
+    from zh_elmo.corpus.remote import target
     from zh_elmo.corpus.show import show as show_corpus
 
     settings, files = _settings(sources, sets or [])
     reading = {"encoding": encoding, "field": field, "undecodable": undecodable}
     settings = _with_options(settings, script, segmenter, exclude or [], reading)
     workers = worker_count(threads)
-    build_corpus(settings, files, out, workers=workers, engine=engine, command=command_line(), quiet=quiet)
-    typer.echo(show_corpus(out))
+    with target(out, quiet=quiet) as folder:
+        build_corpus(settings, files, folder, workers=workers, engine=engine, command=command_line(), quiet=quiet)
+        page = show_corpus(folder).replace(str(folder), out, 1)
+    typer.echo(page)
 
 
 @app.command()
@@ -174,18 +186,19 @@ def get(
 
 def _settings(sources: list[str], sets: list[str]) -> tuple[CorpusSettings, list[str]]:
     """The settings of the recipe that comes first, or the usual ones; and what is left: files and data sets."""
-    from zh_elmo.corpus.settings import CorpusSettings
-    from zh_elmo.recipe import entries, find, load
+    from zh_elmo.corpus.settings import Corpora
+    from zh_elmo.data import is_dataset
+    from zh_elmo.recipe import entries, find, load, usual
 
-    first = sources[0]
+    first = Path(sources[0])
     named = {entry.name for entry in entries("recipes")}
-    if not (first.endswith(".toml") or (first in named and not Path(first).exists())):
-        if sets:
-            raise BadInput("--set changes a recipe; name one before the files", usage=True)
-        return CorpusSettings(), sources
+    is_file = first.is_file()
+    recipe = not (is_file and is_dataset(first)) if first.suffix == ".toml" else str(first) in named and not is_file
+    if not recipe:
+        return usual(Corpora, sets).corpus, sources
     from zh_elmo.lm.settings import Pretrain
 
-    return load(find("recipes", first), Pretrain, sets).corpus, sources[1:]
+    return load(find("recipes", sources[0]), Pretrain, sets).corpus, sources[1:]
 
 
 def _with_options(

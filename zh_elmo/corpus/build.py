@@ -19,7 +19,7 @@ from zh_elmo.corpus.exclude import excluded
 from zh_elmo.corpus.near import VERSION as NEAR_VERSION
 from zh_elmo.corpus.near import NearDuplicates
 from zh_elmo.corpus.parts import NEAR, Flags
-from zh_elmo.corpus.readers import count_characters
+from zh_elmo.corpus.readers import survey
 from zh_elmo.corpus.repeated import Repeated
 from zh_elmo.corpus.settings import CorpusSettings
 from zh_elmo.corpus.sources import Asked
@@ -61,15 +61,15 @@ def build(
     found = text_sources.find([*settings.sources, *files], _asked(settings))
     filters.prepare(settings.filters)
     cutter = Cutter(settings, excluded(settings.exclude))
-    described = [source.describe() for source in found]
+    surveys = [survey(source.path, source.how) for source in found]
+    described = [source.describe(known) for source, known in zip(found, surveys, strict=True)]
     text = Pipeline(settings.text).describe()
-    total = sum(count_characters(source.path, source.how) for source in found)
     # the target first: where it cannot be written nothing is cut in vain
     parts = groups(found, [facts["bytes"] for facts in described])
     about = [plain(settings), described, text, TASK, _version(), NEAR_VERSION]
     with building(out) as folder, Work(out, about) as work:
         writer = Writer(folder, settings)
-        with Progress("corpus", total, unit="characters", quiet=quiet) as progress:
+        with Progress("corpus", sum(known.characters for known in surveys), unit="characters", quiet=quiet) as progress:
             for key, read in _ENGINES[engine](cutter, work, parts, workers=workers):
                 writer.number(work.chunk(key))  # while others are cut
                 progress.advance(read)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
+from os import PathLike
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from zh_elmo.corpus.encoding import Encoding, OnUndecodable, Undecodable, replaced
 from zh_elmo.corpus.wiki import documents
-from zh_elmo.files import BadInput, lines, open_bytes
+from zh_elmo.files import BadInput, decompressed, lines, open_bytes, stored
 from zh_elmo.text.script import Target, converter, count, verdict
 from zh_elmo.text.variants import outside
 
@@ -56,7 +57,7 @@ class Final(str):
 
 
 def paragraphs(
-    path: Path, how: How, passed_over: Counter[str], undecodable: Undecodable | None = None
+    path: PathLike[str], how: How, passed_over: Counter[str], undecodable: Undecodable | None = None
 ) -> Iterator[Paragraph]:
     """(paragraph, characters read) of a file; an empty paragraph stands for the end of a document.
 
@@ -64,7 +65,7 @@ def paragraphs(
     taken for. how.undecodable "replace" mends characters, nothing else: a line that is not JSON, a compressed file that
     ends too early, a dump that is not XML are refused, since replacing nothing gives back what is lost there.
     """
-    readers: dict[str, Callable[[Path, How, Aside], Iterator[Paragraph]]] = {
+    readers: dict[str, Callable[[PathLike[str], How, Aside], Iterator[Paragraph]]] = {
         "lines": _plain, "pfr": _tagged, "jsonl": _json, "conllu": _treebank, "parquet": _parquet, "mediawiki": _wiki,
     }  # fmt: skip
     aside = Aside(passed_over, Undecodable() if undecodable is None else undecodable)
@@ -74,12 +75,12 @@ def paragraphs(
         passed_over[_NOT_DECODED] += found
 
 
-def _plain(path: Path, how: How, aside: Aside) -> Iterator[Paragraph]:
+def _plain(path: PathLike[str], how: How, aside: Aside) -> Iterator[Paragraph]:
     for _, line in _lines(path, how, aside):
         yield line.strip(), len(line) + 1
 
 
-def _tagged(path: Path, how: How, aside: Aside) -> Iterator[Paragraph]:
+def _tagged(path: PathLike[str], how: How, aside: Aside) -> Iterator[Paragraph]:
     """People's Daily as tagged at Peking University: `[中央/n 电台/n]nt` is 中央电台."""
     for number, line in _lines(path, how, aside):
         text, tags = _PFR_TAG.subn("", _PFR_GROUP.sub("", line.strip()))
@@ -88,7 +89,7 @@ def _tagged(path: Path, how: How, aside: Aside) -> Iterator[Paragraph]:
         yield text, len(line) + 1
 
 
-def _json(path: Path, how: How, aside: Aside) -> Iterator[Paragraph]:
+def _json(path: PathLike[str], how: How, aside: Aside) -> Iterator[Paragraph]:
     """One document a line: the text in `field` of an object (a.b: field b of field a), its lines as paragraphs. Null
     there is no text, and counted."""
     for number, line in _lines(path, how, aside):
@@ -117,7 +118,7 @@ def _document(text: str, read: int) -> Iterator[Paragraph]:
     yield DOCUMENT_END, read
 
 
-def _treebank(path: Path, how: How, aside: Aside) -> Iterator[Paragraph]:
+def _treebank(path: PathLike[str], how: How, aside: Aside) -> Iterator[Paragraph]:
     """The sentences of CoNLL-U, each a paragraph: `# text`, or its tokens with the spaces that it says."""
     text, tokens, covered, read = "", [], 0, 0
     for number, line in _lines(path, how, aside):
@@ -141,7 +142,7 @@ def _treebank(path: Path, how: How, aside: Aside) -> Iterator[Paragraph]:
         yield text or "".join(tokens).strip(), read
 
 
-def _parquet(path: Path, how: How, aside: Aside) -> Iterator[Paragraph]:
+def _parquet(path: PathLike[str], how: How, aside: Aside) -> Iterator[Paragraph]:
     """One document a row: the column `field`, in which null is no text, and counted."""
     try:
         import pyarrow
@@ -150,7 +151,7 @@ def _parquet(path: Path, how: How, aside: Aside) -> Iterator[Paragraph]:
         message = "a Parquet file needs the package pyarrow: pip install 'zh-elmo[parquet]'"
         raise BadInput(message, path=path, usage=True) from None
     try:
-        with pyarrow.parquet.ParquetFile(path) as file:
+        with stored(path) as stream, pyarrow.parquet.ParquetFile(stream) as file:
             if how.field not in file.schema_arrow.names:
                 has = ", ".join(file.schema_arrow.names[:8])
                 raise BadInput(f"no column {how.field!r} (has: {has}); name another", path=path)
@@ -168,7 +169,7 @@ def _parquet(path: Path, how: How, aside: Aside) -> Iterator[Paragraph]:
         raise BadInput(f"not a Parquet file that can be read ({error})", path=path) from None
 
 
-def _values(path: Path, how: How, column: Any, row: int, aside: Aside) -> list[Any]:
+def _values(path: PathLike[str], how: How, column: Any, row: int, aside: Aside) -> list[Any]:
     """A piece of a column of Parquet, beginning at `row`. Nothing has checked that its strings are UTF-8; the line of
     what is not is its row (from 1), and the byte counts in its text."""
     try:
@@ -187,7 +188,7 @@ def _values(path: Path, how: How, column: Any, row: int, aside: Aside) -> list[A
     return found
 
 
-def _wiki(path: Path, how: How, aside: Aside) -> Iterator[Paragraph]:
+def _wiki(path: PathLike[str], how: How, aside: Aside) -> Iterator[Paragraph]:
     """The articles of a MediaWiki dump, in the wanted script but for what their authors said is final."""
     convert = converter(how.script)
     for document in documents(path, _VARIANTS[how.script], aside.passed_over):
@@ -203,12 +204,12 @@ def _wiki(path: Path, how: How, aside: Aside) -> Iterator[Paragraph]:
 # Bytes to lines -----------------------------------------------------------------------------------------------------
 
 
-def decoded(path: Path, encoding: Encoding) -> Iterator[tuple[int, str]]:
+def decoded(path: PathLike[str], encoding: Encoding) -> Iterator[tuple[int, str]]:
     """(number from 1, line) of a file in any encoding, as `files.lines` has them. Raises BadInput naming the byte."""
     return _lines(path, How("lines", encoding), Aside(Counter(), Undecodable()))
 
 
-def _lines(path: Path, how: How, aside: Aside) -> Iterator[tuple[int, str]]:
+def _lines(path: PathLike[str], how: How, aside: Aside) -> Iterator[tuple[int, str]]:
     if how.encoding in _WIDE:
         return _wide(path, how, aside)
     if how.encoding in ("utf-8", "utf-8-sig"):
@@ -216,7 +217,7 @@ def _lines(path: Path, how: How, aside: Aside) -> Iterator[tuple[int, str]]:
     return _narrow(path, how, aside)
 
 
-def _narrow(path: Path, how: How, aside: Aside) -> Iterator[tuple[int, str]]:
+def _narrow(path: PathLike[str], how: How, aside: Aside) -> Iterator[tuple[int, str]]:
     """Encodings in which the byte of a line feed is nothing else."""
     offset, encoding = 0, how.encoding
     with open_bytes(path) as stream:
@@ -231,7 +232,7 @@ def _narrow(path: Path, how: How, aside: Aside) -> Iterator[tuple[int, str]]:
             yield number, line.removesuffix("\n").removesuffix("\r")
 
 
-def _wide(path: Path, how: How, aside: Aside) -> Iterator[tuple[int, str]]:
+def _wide(path: PathLike[str], how: How, aside: Aside) -> Iterator[tuple[int, str]]:
     """Encodings whose characters are made of units of two bytes or four."""
     unit = _WIDE[how.encoding]
     rest, number, offset, left = "", 0, 0, b""
@@ -274,7 +275,9 @@ def _order(raw: bytes, how: How) -> tuple[How, int]:
     return how._replace(encoding=f"{how.encoding}-{'le' if sys.byteorder == 'little' else 'be'}"), 0
 
 
-def _mended(path: Path, how: How, raw: bytes, error: UnicodeDecodeError, offset: int, line: int, aside: Aside) -> str:
+def _mended(
+    path: PathLike[str], how: How, raw: bytes, error: UnicodeDecodeError, offset: int, line: int, aside: Aside
+) -> str:
     """The text of bytes that do not decode, which begin at `offset` and in `line`; raises BadInput if they are to be
     refused."""
     if how.undecodable == "refuse":
@@ -289,7 +292,7 @@ def _mended(path: Path, how: How, raw: bytes, error: UnicodeDecodeError, offset:
     return text
 
 
-def _not(path: Path, encoding: Encoding, error: UnicodeDecodeError, offset: int, line: int) -> BadInput:
+def _not(path: PathLike[str], encoding: Encoding, error: UnicodeDecodeError, offset: int, line: int) -> BadInput:
     seen = error.object[error.start : error.start + 4].hex(" ")
     message = (
         f"not {encoding}: bytes {seen} ({error.reason}); name the encoding (--encoding), mend the file, or have them "
@@ -298,17 +301,46 @@ def _not(path: Path, encoding: Encoding, error: UnicodeDecodeError, offset: int,
     return BadInput(message, path=path, line=line, byte=offset + error.start)
 
 
-def count_characters(path: Path, how: How) -> int:
-    """Characters that reading the file will read, for progress: of UTF-8 by the bytes that begin one, else about.
-    What does not decode is found when it is read."""
-    width = 4 if "32" in how.encoding else 2
-    total = 0
-    if how.reader == "parquet":
-        return path.stat().st_size
-    with open_bytes(path) as stream:
-        while block := stream.read(_BLOCK << 2):
-            if how.encoding.startswith("utf-8"):
-                total += int(np.count_nonzero((np.frombuffer(block, np.uint8) & 0xC0) != 0x80))
-            else:
-                total += len(block) // width
-    return total
+class Survey(NamedTuple):
+    """A file as a whole."""
+
+    sha256: str  # of the bytes as they are stored
+    bytes: int
+    characters: int  # that reading it will read, for progress
+
+
+def survey(path: PathLike[str], how: How) -> Survey:
+    """All that is to be known of a file before it is read, in one pass. Characters are counted in UTF-8 by the bytes
+    that begin one, else about. What does not decode is found when it is read."""
+    with stored(path) as raw:
+        seen = _Seen(raw)
+        with decompressed(path, seen) as stream:
+            blocks = iter(lambda: stream.read(_BLOCK << 2), b"")
+            characters = sum(_characters(block, how.encoding) for block in blocks)
+        while seen.read(_BLOCK):  # what a decompressor did not look at
+            pass
+    return Survey(seen.digest.hexdigest(), seen.size, seen.size if how.reader == "parquet" else characters)
+
+
+def _characters(block: bytes, encoding: Encoding) -> int:
+    if encoding.startswith("utf-8"):
+        return int(np.count_nonzero((np.frombuffer(block, np.uint8) & 0xC0) != 0x80))
+    return len(block) // (4 if "32" in encoding else 2)
+
+
+class _Seen:
+    """A stream of which size and digest are known in the end."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self.digest, self.size = stream, hashlib.sha256(), 0
+
+    def read(self, size: int = -1) -> bytes:
+        block = self._stream.read(size)
+        self.digest.update(block)
+        self.size += len(block)
+        return block
+
+
+def count_characters(path: PathLike[str], how: How) -> int:
+    """Characters that reading the file will read; see `survey`."""
+    return survey(path, how).characters

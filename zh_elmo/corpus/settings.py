@@ -43,3 +43,9 @@ class CorpusSettings(Settings):
             raise BadInput("corpus.near_duplicates takes the same paragraphs as well: set drop_duplicates", usage=True)
         if not 0 <= self.seed < 2**63:
             raise BadInput("corpus.seed must be at least 0 and below 2^63", usage=True)
+
+
+class Corpora(Settings):
+    """What a recipe without a model would say."""
+
+    corpus: CorpusSettings = CorpusSettings()

@@ -9,14 +9,16 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from zh_elmo import data
-from zh_elmo.corpus import readers
+from zh_elmo.corpus import readers, remote
 from zh_elmo.corpus.encoding import SAMPLE, Decided, OnUndecodable, Undecodable, check, decide, named
-from zh_elmo.corpus.readers import How, Paragraph
-from zh_elmo.files import COMPRESSED, BadInput, existing, open_bytes, sha256
+from zh_elmo.corpus.readers import How, Paragraph, Survey
+from zh_elmo.corpus.remote import Remote
+from zh_elmo.fetch.bring import is_address, public
+from zh_elmo.files import COMPRESSED, BadInput, existing, open_bytes
 from zh_elmo.text.script import Target
 
 _READERS = {
@@ -26,23 +28,25 @@ _READERS = {
 # What is taken from a folder: a treebank among texts is for evaluation, and taken only where it is named itself.
 _IN_FOLDERS = (".txt", ".jsonl", ".ndjson", ".parquet")
 _ABOUT = ("LICENSE", "LICENCE", "README", "SHA256SUMS")  # beside the text of a data set, about it
+_NO_TEXT = f"no text file in the folder (looked for {', '.join((*_IN_FOLDERS, *(f'.txt{c}' for c in COMPRESSED)))})"
 STDIN = "-"
 
 
 class Source(NamedTuple):
     """One file of raw text."""
 
-    name: str  # of the data set, or the path as given
-    path: Path
+    name: str  # of the data set, or the path or address as given
+    path: Path | Remote
     how: How
     decided: str = ""  # how the encoding was found, where it was not said
     licence: str = ""
     attribution: str = ""
 
-    def describe(self) -> dict[str, Any]:
-        """What the manifest says of it; the digest is of the file as it lies there."""
+    def describe(self, found: Survey | None = None) -> dict[str, Any]:
+        """What the manifest says of it; the digest is of the file as it lies there. found: what is known of it."""
+        known = readers.survey(self.path, self.how) if found is None else found
         facts = {
-            "name": self.name, "file": self.path.name, "sha256": sha256(self.path), "bytes": self.path.stat().st_size,
+            "name": self.name, "file": self.path.name, "sha256": known.sha256, "bytes": known.bytes,
             "reader": self.how.reader, "encoding": self.how.encoding,
         }  # fmt: skip
         more = {"encoding_decided": self.decided, "licence": self.licence, "attribution": self.attribution}
@@ -62,8 +66,8 @@ class Asked(NamedTuple):
 
 
 def find(sources: Sequence[str | Path], asked: Asked = Asked()) -> list[Source]:  # noqa: B008  (immutable)
-    """The files that names, paths, patterns (`news/*.txt.gz`) and `-` (standard input) stand for, in order; a path that
-    exists wins over a name.
+    """The files that names, paths, patterns (`news/*.txt.gz`), addresses (`s3://bucket/news`), data sets (`news.toml`)
+    and `-` (standard input) stand for, in order; a path that exists wins over a name.
 
     Raises BadInput (usage) for what is none of them and for a folder without text; BadInput for a file in an encoding
     that is not found.
@@ -74,14 +78,18 @@ def find(sources: Sequence[str | Path], asked: Asked = Asked()) -> list[Source]:
     found: list[Source] = []
     for source in sources:
         path = Path(source)
-        if path.is_dir():
+        if isinstance(source, str) and is_address(source):
+            found += _at_address(source, asked)
+        elif path.is_dir():
             found += _folder(path, asked)
+        elif path.suffix == ".toml" and path.is_file():
+            found += _of_dataset(data.read(path), path.parent, asked)
         elif str(source) == STDIN:
             found.append(_stdin(asked))
         elif isinstance(source, Path) or path.exists() or source not in data.catalogue():
             found += _pattern(str(source), asked) if _is_pattern(source) else [_file(source, asked)]
         else:
-            found += _dataset(source, asked)
+            found += _of_dataset(data.dataset(source), None, asked)
     if not found:
         raise BadInput("no text to build a corpus from: name files or data sets", usage=True)
     return found
@@ -95,21 +103,34 @@ def paragraphs(source: Source, passed_over: Counter[str], undecodable: Undecodab
 def _file(source: str | Path, asked: Asked, name: str = "") -> Source:
     if isinstance(source, str) and not Path(source).exists() and "/" not in source and "." not in source:
         data.dataset(source)  # looks like a name: says which names there are
-    path = existing(source, "file, folder or data set")
-    reader = _reader_of(path)
+    return _described(existing(source, "file, folder or data set"), asked, name or str(source))
+
+
+def _at_address(url: str, asked: Asked) -> list[Source]:
+    kind, files = remote.found(url)
+    if kind == "folder":
+        files = [file for file in files if _is_text(PurePath(file.name))]
+    if not files:
+        what = _NO_TEXT if kind == "folder" else "no file is called like this"
+        raise BadInput(what, path=public(url), usage=True)
+    return [_described(file, asked, public(url)) for file in files]
+
+
+def _described(path: Path | Remote, asked: Asked, name: str) -> Source:
+    reader = _reader_of(PurePath(path.name))
     said = asked.encoding or reader in ("parquet", "mediawiki")
     decided = Decided(asked.encoding, "") if said else _decide(path, asked.undecodable)
     how = How(reader, decided.name or "utf-8", asked.field, asked.script, asked.undecodable)
-    return Source(name or str(source), path, how, decided.how)
+    return Source(name, path, how, decided.how)
 
 
-def _reader_of(path: Path) -> str:
+def _reader_of(path: PurePath) -> str:
     """By the last part of the name that is no compression."""
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSED]
     return _READERS.get(suffixes[-1], "lines") if suffixes else "lines"
 
 
-def _decide(path: Path, undecodable: OnUndecodable) -> Decided:
+def _decide(path: Path | Remote, undecodable: OnUndecodable) -> Decided:
     with open_bytes(path) as stream:
         sample = stream.read(SAMPLE + 1)
     found = decide(sample[:SAMPLE], whole=len(sample) <= SAMPLE, undecodable=undecodable)
@@ -118,7 +139,7 @@ def _decide(path: Path, undecodable: OnUndecodable) -> Decided:
     return found if found.name != "utf-8" else Decided("utf-8", "")
 
 
-def _in_no_encoding(path: Path, sample: bytes) -> BadInput:
+def _in_no_encoding(path: Path | Remote, sample: bytes) -> BadInput:
     message = "not UTF-8, and no text in GB18030, Big5-HKSCS, CP950 or UTF-16 either; name the encoding (--encoding)"
     try:
         sample.decode("utf-8")
@@ -131,12 +152,11 @@ def _in_no_encoding(path: Path, sample: bytes) -> BadInput:
 def _folder(folder: Path, asked: Asked) -> list[Source]:
     files = sorted(path for path in folder.rglob("*") if path.is_file() and _is_text(path))
     if not files:
-        kinds = ", ".join((*_IN_FOLDERS, *(f".txt{suffix}" for suffix in COMPRESSED)))
-        raise BadInput(f"no text file in the folder (looked for {kinds})", path=folder, usage=True)
+        raise BadInput(_NO_TEXT, path=folder, usage=True)
     return [_file(path, asked, str(folder)) for path in files]
 
 
-def _is_text(path: Path) -> bool:
+def _is_text(path: PurePath) -> bool:
     if path.name.startswith(_ABOUT):
         return False
     suffixes = [suffix.lower() for suffix in path.suffixes]
@@ -166,13 +186,19 @@ def _stdin(asked: Asked) -> Source:
     return _file(path, asked, "standard input")
 
 
-def _dataset(name: str, asked: Asked) -> list[Source]:
-    about = data.dataset(name)
+def _of_dataset(about: data.Dataset, folder: Path | None, asked: Asked) -> list[Source]:
+    """The files of a data set; folder: that of its TOML, where they are looked for first."""
     if about.kind != "text":
         raise BadInput(
-            f"{name} is a treebank, not raw text; give its files by path if you want its sentences", usage=True
+            f"{about.name} is a treebank, not raw text; give its files by path if you want its sentences", usage=True
         )
     return [
-        Source(name, path, How(about.reader, undecodable=asked.undecodable), "", *about.licence_of(file))
-        for file, path in zip(about.files, data.fetch(name), strict=True)
+        Source(
+            about.name,
+            data.bring(about, file, beside=folder),
+            How(about.reader, undecodable=asked.undecodable),
+            "",
+            *about.licence_of(file),
+        )
+        for file in about.files
     ]

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from zh_elmo.fetch.bring import is_address, public
 from zh_elmo.files import BadInput, lines, read_json
 
 FORMAT = 1
@@ -26,6 +27,9 @@ class Corpus:
 
     @classmethod
     def open(cls, folder: str | Path) -> Corpus:
+        if is_address(str(folder)):
+            message = "a corpus is mapped into memory, out of a folder of this machine; copy it there first"
+            raise BadInput(message, path=public(str(folder)), usage=True)
         folder = Path(folder)
         path = folder / "manifest.json"
         if not path.is_file():

@@ -10,7 +10,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
+from os import PathLike
 from typing import IO, NamedTuple
 from xml.parsers import expat
 
@@ -44,18 +44,20 @@ class Document(NamedTuple):
     read: int  # characters of the dump since the document before
 
 
-def pages(path: str | Path, counts: Counter[str] | None = None) -> Iterator[tuple[str, str]]:
+def pages(path: str | PathLike[str], counts: Counter[str] | None = None) -> Iterator[tuple[str, str]]:
     """(title, wikitext) of each article of a dump (.xml, or compressed .bz2, .gz, .xz, .zst), as it stands last.
 
     `counts` is filled with what was passed over and why: pages of another namespace than articles, redirects, content
     that is not wikitext. Raises BadInput, naming the byte of the XML and the page before, where the dump ends early, is
     not well-formed, is no dump or brings a document type.
     """
-    reader = _Reader(Path(path), Counter() if counts is None else counts)
+    reader = _Reader(path, Counter() if counts is None else counts)
     return ((title, wikitext) for title, wikitext, _ in reader.articles())
 
 
-def documents(path: str | Path, variant: str = "zh-hans", counts: Counter[str] | None = None) -> Iterator[Document]:
+def documents(
+    path: str | PathLike[str], variant: str = "zh-hans", counts: Counter[str] | None = None
+) -> Iterator[Document]:
     """The articles of a dump as paragraphs, language variants resolved to `variant`; see `wikitext.plain`.
 
     `counts` is filled as by `pages`, with the reason of each page that cannot be read whole, with pages whose rules lie
@@ -63,7 +65,7 @@ def documents(path: str | Path, variant: str = "zh-hans", counts: Counter[str] |
     document has no title and no paragraph where pages were passed over at its end.
     """
     counts = Counter() if counts is None else counts
-    reader = _Reader(Path(path), counts)
+    reader = _Reader(path, counts)
     read = 0
     for title, wikitext, length in reader.articles():
         read += length
@@ -85,7 +87,7 @@ def documents(path: str | Path, variant: str = "zh-hans", counts: Counter[str] |
 class _Reader:
     """A dump, block by block through expat."""
 
-    def __init__(self, path: Path, counts: Counter[str]) -> None:
+    def __init__(self, path: str | PathLike[str], counts: Counter[str]) -> None:
         self.hidden = HIDDEN  # and the names that this wiki gives to pictures and categories
         self.left = 0  # characters after the last article
         self._file, self._counts = path, counts
