@@ -7,13 +7,13 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
 from zh_elmo.corpus import cluster, filters, processes
 from zh_elmo.corpus import sources as text_sources
-from zh_elmo.corpus.chunk import Chunk
 from zh_elmo.corpus.cut import Cutter
 from zh_elmo.corpus.exclude import excluded
 from zh_elmo.corpus.near import VERSION as NEAR_VERSION
@@ -26,7 +26,7 @@ from zh_elmo.corpus.sources import Asked
 from zh_elmo.corpus.store import FORMAT
 from zh_elmo.corpus.tasks import TASK, Group, groups
 from zh_elmo.corpus.work import Work
-from zh_elmo.corpus.write import Writer
+from zh_elmo.corpus.write import Flagged, Writer
 from zh_elmo.files import BadInput, building, sha256, write_json
 from zh_elmo.progress import Progress
 from zh_elmo.recipe import plain
@@ -95,7 +95,7 @@ def _written(folder: Path, writer: Writer, work: Work) -> dict[str, Any]:
     flags = repeated.flags()
     if threshold := writer.settings.near_duplicates:
         _flag_near(folder, threshold, flags, work)
-    writer.count(_flagged(work, flags))
+    writer.sort(_flagged(work, flags))
     counts = writer.write(_flagged(work, flags))
     repeated.clear()
     return counts
@@ -113,12 +113,12 @@ def _flag_near(folder: Path, threshold: float, flags: Flags, work: Work) -> None
     near.clear()
 
 
-def _flagged(work: Work, flags: Flags) -> Iterator[tuple[Chunk, Flags]]:
-    """Every chunk with what is said of its paragraphs."""
+def _flagged(work: Work, flags: Flags) -> Iterator[Flagged]:
+    """Every chunk, as a `Writer` wants it."""
     place = 0
-    for chunk in work.chunks():
-        yield chunk, flags[place : place + len(chunk.hashes)]
-        place += len(chunk.hashes)
+    for key, (hashes, _) in zip(work.keys(), work.hashes(), strict=True):
+        yield hashes, flags[place : place + len(hashes)], partial(work.chunk, key, types=False, check=False)
+        place += len(hashes)
 
 
 def _check_target(out: Path) -> None:

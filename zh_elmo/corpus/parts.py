@@ -13,40 +13,49 @@ from zh_elmo.corpus.settings import CorpusSettings
 Ids = NDArray[np.uint32]
 Flags = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
+Hashes = NDArray[np.uint64]
 Name = Literal["train", "heldout"]
 SAME, NEAR = 1, 2  # flags of a paragraph that was there before
 REPEATED = {SAME: "duplicate", NEAR: "near duplicate"}  # why it is dropped
 PARTS: tuple[Name, ...] = ("train", "heldout")
 
 
-class Kept(NamedTuple):
+class Share(NamedTuple):
     """What of a chunk goes into one part."""
 
-    ids: Ids  # in the numbers of the chunk
-    paragraphs: int
-    documents: int  # that end here
+    paragraphs: Mask
+    ends: Mask  # of documents, kept where a paragraph of the part stands before them
+
+    def ids(self, chunk: Chunk) -> Ids:
+        """In the numbers of the chunk."""
+        return taken(chunk, self.paragraphs | self.ends)
+
+
+def taken(chunk: Chunk, paragraphs: Mask) -> Ids:
+    """The ids of some paragraphs."""
+    ids: Ids = chunk.ids if paragraphs.all() else chunk.ids[np.repeat(paragraphs, np.diff(chunk.bounds))]
+    return ids
 
 
 class Sorter:
-    """Takes all chunks in order, once. A paragraph is held out by its hash, whatever stands around it."""
+    """Takes the hashes of all chunks in order, once. A paragraph is held out by its hash, whatever stands around it."""
 
     def __init__(self, settings: CorpusSettings) -> None:
         self._drop_duplicates = settings.drop_duplicates
         self._threshold = int(settings.held_out * 2**64)
         self._in_document = dict.fromkeys(PARTS, False)
 
-    def __call__(self, chunk: Chunk, repeated: Flags) -> dict[Name, Kept]:
+    def __call__(self, hashes: Hashes, repeated: Flags) -> dict[Name, Share]:
         """repeated: for each paragraph 0, or a flag of REPEATED."""
-        is_end = chunk.hashes == 0
+        is_end = hashes == 0
         fresh = ~is_end & ~self.dropped(repeated)
-        held_out = chunk.hashes < np.uint64(self._threshold)
-        sizes = np.diff(chunk.bounds)
-        kept: dict[Name, Kept] = {}
-        for name, of in zip(PARTS, (fresh & ~held_out, fresh & held_out), strict=True):
-            ends = self._ends(name, of, is_end)
-            ids = chunk.ids[np.repeat(of | ends, sizes)]
-            kept[name] = Kept(ids, int(np.count_nonzero(of)), int(np.count_nonzero(ends)))
-        return kept
+        held_out = self.held_out(hashes)
+        parts = zip(PARTS, (fresh & ~held_out, fresh & held_out), strict=True)
+        return {name: Share(of, self._ends(name, of, is_end)) for name, of in parts}
+
+    def held_out(self, hashes: Hashes) -> Mask:
+        held_out: Mask = hashes < np.uint64(self._threshold)
+        return held_out
 
     def dropped(self, repeated: Flags) -> Mask:
         """The paragraphs that are left out as duplicates."""

@@ -90,16 +90,13 @@ class Work:
         """Of all chunks, in order, once all groups are kept."""
         return ((group, number) for group in sorted(self.groups) for number in range(self.groups[group].tasks))
 
-    def chunk(self, key: Key, *, types: bool = True) -> Chunk:
-        """The chunk of a task, which must be there; see `unpack`. Raises BadInput where it is not whole."""
+    def chunk(self, key: Key, *, types: bool = True, check: bool = True) -> Chunk:
+        """The chunk of a task, which must be there; see `unpack`. Raises BadInput where it is not whole; check=False:
+        that has been seen."""
         raw = self.path(key).read_bytes()
-        if not is_whole(raw):
+        if check and not is_whole(raw):
             raise BadInput("damaged since it was written; run the same command again", path=self.path(key))
         return unpack(raw, types=types)
-
-    def chunks(self) -> Iterator[Chunk]:
-        """All chunks in order, without their types."""
-        return (self.chunk(key, types=False) for key in self.keys())
 
     def hashes(self) -> Iterator[tuple[NDArray[np.uint64], Sketches]]:
         """What duplicates are told by, of each chunk in order: hashes of all its paragraphs, signatures of some."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -14,7 +14,7 @@ from zh_elmo.corpus.chunk import FIRST_WORD, SENTENCE_MARK, Chunk
 from zh_elmo.corpus.cut import EXAMPLE
 from zh_elmo.corpus.index import TypeIndex
 from zh_elmo.corpus.order import WordFile
-from zh_elmo.corpus.parts import PARTS, REPEATED, Flags, Ids, Sorter
+from zh_elmo.corpus.parts import PARTS, REPEATED, Flags, Hashes, Ids, Mask, Name, Sorter, taken
 from zh_elmo.corpus.settings import CorpusSettings
 from zh_elmo.corpus.store import DOCUMENT_END, SENTENCE_END
 from zh_elmo.files import BadInput
@@ -23,12 +23,16 @@ SHARD = 1 << 24  # ids after which a shard ends, with the task or the document
 _EXAMPLES = 3
 _MARKS = np.array([SENTENCE_END, DOCUMENT_END], np.uint32)  # of the ids of a chunk, as they are in a shard
 
-Flagged = Iterable[tuple[Chunk, Flags]]  # every chunk in order, without types, and what `Sorter` wants to know of it
+_UNITS = ("documents", "paragraphs", "sentences", "words")
+_TYPES = 1 << 16  # room for so many at first
+
+# Of each chunk in order: hashes of its paragraphs, their flags (`parts.REPEATED`), and how to have all but its types.
+Flagged = tuple[Hashes, Flags, Callable[[], Chunk]]
 
 
 class Writer:
-    """`number` every chunk in order, which can be done while others are still cut; then `count` all of them, then
-    `write` them: shard-NNNN.bin, heldout.bin and types.txt in the folder."""
+    """`number` every chunk in order, which can be done while others are still cut; then `sort`, when it is known which
+    paragraphs were there before; then `write`: shard-NNNN.bin, heldout.bin and types.txt in the folder."""
 
     def __init__(self, folder: Path, settings: CorpusSettings) -> None:
         self.folder, self.settings = folder, settings
@@ -40,77 +44,80 @@ class Writer:
         self.parts = {name: Counter[str]() for name in PARTS}
         self._numbers = _Rows(folder / "numbers.part")  # of each chunk, what its types are called here
         self._words: WordFile | None = None  # when all are numbered
-        self._counts = np.empty(0, np.int64)  # of each type, in training
-        self._held_out = np.empty(0, bool)  # of each type, whether it is held out as well
+        self._counts = {name: np.zeros(_TYPES, np.int64) for name in PARTS}  # how often each type is there
+        self._sorter = Sorter(settings)
 
     def number(self, chunk: Chunk) -> None:
-        """Number the types of a chunk."""
-        self._numbers.add(self.index.numbers(chunk.type_hashes, chunk.types))
-
-    def count(self, chunks: Flagged) -> None:
-        """Count what is kept and what is dropped. Raises BadInput where there is nothing to train on."""
-        self.index.close()
-        self._words = WordFile(self.index.path, len(self.index))
-        self._counts = np.zeros(len(self.index), np.int64)
-        self._held_out = np.zeros(len(self.index), bool)
-        sort = Sorter(self.settings)
-        for (chunk, repeated), numbers in zip(chunks, self._numbers, strict=True):
-            self._look_at(chunk)
-            self._look_at_repeated(chunk, np.where(sort.dropped(repeated), repeated, 0), numbers)
-            for name, kept in sort(chunk, repeated).items():
-                there = np.bincount(kept.ids, minlength=FIRST_WORD + len(numbers))
-                words = there[FIRST_WORD:]
-                if name == "train":
-                    self._counts[numbers] += words
-                else:
-                    self._held_out[numbers[words > 0]] = True
-                self.parts[name].update(
-                    documents=kept.documents,
-                    paragraphs=kept.paragraphs,
-                    sentences=int(there[SENTENCE_MARK]),
-                    words=int(words.sum()),
-                )
-                self.paragraphs += kept.paragraphs
-        self._check()
-
-    def write(self, chunks: Flagged) -> dict[str, Any]:
-        """Write the corpus; numbers for the manifest."""
-        final = self._types()
-        sort = Sorter(self.settings)
-        shards = _Shards(self.folder)
-        with open(self.folder / "heldout.bin", "wb") as heldout:
-            for (chunk, repeated), numbers in zip(chunks, self._numbers, strict=True):
-                kept = sort(chunk, repeated)
-                table = np.concatenate((_MARKS, final[numbers]))
-                shards.add(table[kept["train"].ids])
-                heldout.write(table[kept["heldout"].ids].astype("<u4").tobytes())
-        shards.close()
-        for path in (self.index.path, self._numbers.path):
-            path.unlink()
-        return {
-            "characters": self.characters,
-            "paragraphs": self.paragraphs,
-            "types": int(np.count_nonzero(self._counts)),
-            "types_held_out_only": int(np.count_nonzero(self._held_out & (self._counts == 0))),
-            **{name: dict(counts) for name, counts in self.parts.items()},
-            **self.changes,
-            **{name: dict(sorted(counts.items())) for name, counts in sorted(self.facts.items())},
-        }
-
-    def _look_at(self, chunk: Chunk) -> None:
-        """What was done to a chunk, and what was left out of it."""
+        """Number the types of a chunk, and count its words as if none of its paragraphs had been there before."""
+        numbers = self.index.numbers(chunk.type_hashes, chunk.types)
+        self._numbers.add(numbers)
         self.characters += chunk.characters
         for reason, example in chunk.dropped:
             self._drop(reason, 1, [example])
         self.changes.update(chunk.changes)
         for name, counts in chunk.facts.items():
             self.facts.setdefault(name, Counter()).update(counts)
+        held_out, is_end = self._sorter.held_out(chunk.hashes), chunk.hashes == 0
+        for name, of in zip(PARTS, (~is_end & ~held_out, ~is_end & held_out), strict=True):
+            self._count(name, taken(chunk, of), numbers, 1)
 
-    def _look_at_repeated(self, chunk: Chunk, repeated: Flags, numbers: Ids) -> None:
+    def _count(self, name: Name, ids: Ids, numbers: Ids, sign: int) -> None:
+        """Count ids of a chunk in one part, or take them off again."""
+        there = np.bincount(ids, minlength=FIRST_WORD + len(numbers))
+        words = there[FIRST_WORD:]
+        if len(self.index) > len(self._counts[name]):
+            self._counts[name].resize(len(self.index) + (len(self.index) >> 1), refcheck=False)
+        self._counts[name][numbers] += sign * words
+        self.parts[name].update(sentences=sign * int(there[SENTENCE_MARK]), words=sign * int(words.sum()))
+
+    def sort(self, sources: Iterable[Flagged]) -> None:
+        """Count what is kept, and what was there before. Raises BadInput where there is nothing to train on."""
+        self.index.close()
+        self._words = WordFile(self.index.path, len(self.index))
+        sort = Sorter(self.settings)
+        for (hashes, repeated, load), numbers in zip(sources, self._numbers, strict=True):
+            for name, share in sort(hashes, repeated).items():
+                number, ends = int(np.count_nonzero(share.paragraphs)), int(np.count_nonzero(share.ends))
+                self.parts[name].update(documents=ends, paragraphs=number)
+                self.paragraphs += number
+            dropped = sort.dropped(repeated)
+            if dropped.any():
+                self._take_off(load(), np.where(dropped, repeated, 0), sort.held_out(hashes), numbers)
+        self._check()
+
+    def _take_off(self, chunk: Chunk, repeated: Flags, held_out: Mask, numbers: Ids) -> None:
+        """What was there before is not counted after all."""
+        for name, of in zip(PARTS, (~held_out, held_out), strict=True):
+            self._count(name, taken(chunk, (repeated > 0) & of), numbers, -1)
         for flag, reason in REPEATED.items():
             places = np.flatnonzero(repeated == flag)
             if len(places):
                 self._drop(reason, len(places), (self._beginning(chunk, int(place), numbers) for place in places))
+
+    def write(self, sources: Iterable[Flagged]) -> dict[str, Any]:
+        """Write the corpus; numbers for the manifest."""
+        final = self._types()
+        sort = Sorter(self.settings)
+        shards = _Shards(self.folder)
+        with open(self.folder / "heldout.bin", "wb") as heldout:
+            for (hashes, repeated, load), numbers in zip(sources, self._numbers, strict=True):
+                shares, chunk = sort(hashes, repeated), load()
+                table = np.concatenate((_MARKS, final[numbers]))
+                shards.add(table[shares["train"].ids(chunk)])
+                heldout.write(table[shares["heldout"].ids(chunk)].astype("<u4").tobytes())
+        shards.close()
+        for path in (self.index.path, self._numbers.path):
+            path.unlink()
+        train, held_out = (self._counts[name] for name in PARTS)
+        return {
+            "characters": self.characters,
+            "paragraphs": self.paragraphs,
+            "types": int(np.count_nonzero(train)),
+            "types_held_out_only": int(np.count_nonzero((held_out > 0) & (train == 0))),
+            **{name: {unit: self.parts[name][unit] for unit in _UNITS} for name in PARTS},
+            **self.changes,
+            **{name: dict(sorted(counts.items())) for name, counts in sorted(self.facts.items())},
+        }
 
     def _beginning(self, chunk: Chunk, paragraph: int, numbers: Ids) -> str:
         """How a paragraph begins, from its words."""
@@ -138,13 +145,14 @@ class Writer:
         """Write types.txt, by falling frequency in training and by code point; the final id of each number."""
         words = self._words
         assert words is not None
-        used = np.flatnonzero((self._counts > 0) | self._held_out).astype(np.uint32)
-        order = words.by_frequency(self._counts, used)
+        counts, held_out = (self._counts[name][: len(self.index)] for name in PARTS)
+        used = np.flatnonzero((counts > 0) | (held_out > 0)).astype(np.uint32)
+        order = words.by_frequency(counts, used)
         with open(self.folder / "types.txt", "wb") as stream:
             start = 0
             for some in words.lists(order):
-                counts = self._counts[order[start : start + len(some)]].tolist()
-                stream.write(b"".join([b"%s\t%d\n" % line for line in zip(some, counts, strict=True)]))
+                lines = zip(some, counts[order[start : start + len(some)]].tolist(), strict=True)
+                stream.write(b"".join([b"%s\t%d\n" % line for line in lines]))
                 start += len(some)
         final = np.zeros(len(self.index), np.uint32)
         final[order] = np.arange(len(order), dtype=np.uint32)
