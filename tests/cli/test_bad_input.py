@@ -249,11 +249,14 @@ def test_a_fault_in_set_is_wrong_usage(zh_elmo: Command, tmp_path: Path, assignm
     assert left(tmp_path) == set()
 
 
-def test_set_before_files_needs_a_recipe(zh_elmo: Command, tmp_path: Path):
+def test_set_changes_the_usual_settings_where_no_recipe_is_named(zh_elmo: Command, tmp_path: Path):
     (tmp_path / "text.txt").write_text(TEXT, "utf-8")
-    ended = zh_elmo("corpus", "build", "text.txt", "--out", "corpus", "--set", "corpus.held_out=0.5")
+    assert zh_elmo("corpus", "build", "text.txt", "--out", "corpus", "--set", "corpus.maximum=3").code == 0
+    manifest = json.loads((tmp_path / "corpus/manifest.json").read_text("utf-8"))
+    assert manifest["settings"]["maximum"] == 3
+    ended = zh_elmo("corpus", "build", "text.txt", "--out", "other", "--set", "model.cell=3")
     assert ended.code == 2
-    assert "recipe" in ended.line
+    assert "unknown key model" in ended.line
 
 
 @pytest.mark.parametrize(
