@@ -21,6 +21,7 @@ from zh_elmo.text.settings import TextSettings
 
 Ids = NDArray[np.uint32]
 Places = NDArray[np.int64]
+_PORTION = 16_000  # characters; all at once, cutting takes 3 to 5 % more
 _Found = tuple[list[str], Places, Ids, Places]  # the first four of Words
 _LINE_END = re.compile("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
 _OTHER_LINE_END = re.compile("[\r\x0b\x0c\x85\u2028\u2029]")
@@ -94,11 +95,14 @@ class Batch:
         if not sentences:
             return [], np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.int64)
         segmenter = self.pipeline.segmenter
-        words = segmenter.lines("\n".join(sentences))
         index: defaultdict[str, int] = defaultdict(None, {"\n": 0, " ": 1})
         index.default_factory = index.__len__  # a new word is numbered by how many there are
-        ids = np.fromiter(map(index.__getitem__, words), np.uint32, len(words))
+        numbered: list[Ids] = []
+        for text in _portions("\n".join(sentences)):
+            words = segmenter.lines(text)
+            numbered.append(np.fromiter(map(index.__getitem__, words), np.uint32, len(words)))
         index.default_factory = None  # a cycle, which would keep all words until the next full collection
+        ids = np.concatenate(numbered)
         kept = ids > 1
         ends = np.cumsum(kept)[np.append(np.flatnonzero(ids == 0), len(ids) - 1)]
         assert len(ends) == len(sentences)
@@ -137,6 +141,15 @@ class Batch:
                 traditional, simplified = sum(count[0] for count in counts), sum(count[1] for count in counts)
                 yield script.verdict(traditional, simplified, self.settings.script), members
                 members = []
+
+
+def _portions(text: str) -> Iterator[str]:
+    """Lines, so many at once that their words stay in the processor's cache until they are numbered."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start + _PORTION) + 1 or len(text)
+        yield text[start:end]
+        start = end
 
 
 def _sizes(paragraphs: Sequence[str], owners: Places) -> list[int]:

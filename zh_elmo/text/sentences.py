@@ -18,8 +18,10 @@ OPENERS = dict(zip("“‘「『（(《〈【〔", "”’」』）)》〉】〕
 _CLOSERS = "".join(OPENERS.values())
 _CLOSING = frozenset([*_CLOSERS, '"'])
 _QUOTES = '“‘「『"'
-_PATIENCE = 300  # characters after which an open quote or bracket is taken for one that lost its partner
+SPEECH = "“「"  # openers of quotations that are seen at one glance
+PATIENCE = 300  # characters after which an open quote or bracket is taken for one that lost its partner
 STOPS = "。！？!?"
+_SPEECH_END = "".join(OPENERS[mark] for mark in SPEECH)
 _MARKS = f'{STOPS}….\n"{"".join(OPENERS)}{_CLOSERS}'
 _INTERESTING = re.compile(f"[{_MARKS}]")
 _END_RUN = re.compile(f"[{STOPS}]+[{STOPS}…]*|…+[{STOPS}]*|[.]")
@@ -34,8 +36,8 @@ _RUN = f"(?:[{STOPS}]+[{STOPS}…]*|…+[{STOPS}]*)"
 _RUNS = re.compile(_RUN)
 _INSIDE = f"(?:[^{_MARKS}]|[.](?=[A-Za-z0-9]))"
 _SPOKEN = re.compile(
-    f"{_BEGINNING}(?P<open>[“「])(?P<body>{_INSIDE}*+(?:{_RUN}{_INSIDE}++)*+)"
-    f'(?:(?P<last>{_RUN})[”」](?![{STOPS}…"{_CLOSERS}])|[”」])'
+    f"{_BEGINNING}(?P<open>[{SPEECH}])(?P<body>{_INSIDE}*+(?:{_RUN}{_INSIDE}++)*+)"
+    f'(?:(?P<last>{_RUN})[{_SPEECH_END}](?![{STOPS}…"{_CLOSERS}])|[{_SPEECH_END}])'
 )
 _GOES_ON = re.compile("[，、；：,;:的这那這]")  # after a quotation that ends in a stop
 _SPEECH = re.compile(
@@ -86,7 +88,7 @@ def next_end(text: str, start: int, counts: dict[str, int], *, hard: bool = Fals
         in_open += len(_RUNS.findall(match["body"]))
         place = match.end()
         if match["last"]:
-            if not _quotation_goes_on(text, place):
+            if not quotation_goes_on(text, place):
                 break
             after_quote += 1
     for why_not, number in (("in open", in_open), ("after quote", after_quote)):
@@ -97,10 +99,10 @@ def next_end(text: str, start: int, counts: dict[str, int], *, hard: bool = Fals
 
 def _is_pair(text: str, start: int, end: int) -> bool:
     """Whether text[start:end] is a quotation whose marks belong together, near enough."""
-    return OPENERS[text[start]] == text[end - 1] and end - 1 - start <= _PATIENCE
+    return OPENERS[text[start]] == text[end - 1] and end - 1 - start <= PATIENCE
 
 
-def _quotation_goes_on(text: str, after: int) -> bool:
+def quotation_goes_on(text: str, after: int) -> bool:
     """Whether a quotation that ends in a stop is only a part of its sentence."""
     return bool(_GOES_ON.match(text, after) or _SPEECH.match(text, after))
 
@@ -113,7 +115,7 @@ def _weighed_end(text: str, start: int, counts: dict[str, int]) -> int:
         if place < read:
             continue
         mark = text[place]
-        if opened and place - opened[0][1] > _PATIENCE:
+        if opened and place - opened[0][1] > PATIENCE:
             opened.clear()
         if mark in OPENERS:
             opened.append((OPENERS[mark], place))
@@ -172,7 +174,7 @@ def _after(text: str, start: int, after: int, closed: tuple[str, int]) -> str | 
     closer, opened_at = closed
     if closer in "）)》〉】〕":
         return "after bracket" if opened_at > start else None  # opened inside the sentence
-    return "after quote" if _quotation_goes_on(text, after) else None
+    return "after quote" if quotation_goes_on(text, after) else None
 
 
 def _dot_ends(text: str, start: int, place: int, counts: dict[str, int]) -> bool:
