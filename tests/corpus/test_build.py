@@ -7,6 +7,7 @@ import gzip
 import lzma
 import os
 import random
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from zh_elmo.corpus import sources, write
+from zh_elmo.corpus import chunk, processes, sources, write
 from zh_elmo.corpus import tasks as tasking
 from zh_elmo.corpus.build import build
+from zh_elmo.corpus.chunk import Chunk
+from zh_elmo.corpus.cut import Cutter, Task
 from zh_elmo.corpus.encoding import Undecodable
+from zh_elmo.corpus.exclude import Excluded
 from zh_elmo.corpus.filters import Filters
 from zh_elmo.corpus.processes import cut
 from zh_elmo.corpus.readers import How, count_characters
@@ -108,13 +112,22 @@ def test_bytes_do_not_depend_on_the_number_of_workers(
 ) -> None:
     monkeypatch.setattr(tasking, "TASK", 1000)
     one = make(tmp_path / "1", long_text, held_out=0.1, exclude=["zh_sample"])
+    here = list[Path]()
+
+    def slow(path: Path, raw: bytes) -> None:
+        here.append(path)
+        time.sleep(0.2)  # time for the other process to begin
+        chunk.write(path, raw)
+
+    monkeypatch.setattr(processes, "write", slow)
     two = make(tmp_path / "2", long_text, workers=2, held_out=0.1, exclude=["zh_sample"])
+    assert 0 < len(here) < len(long_text) / 1500  # the other one did something, too
+    monkeypatch.undo()
     assert one.digest == two.digest
     for key in ("counts", "drops", "files"):
         assert one.manifest[key] == two.manifest[key]
     for name in one.manifest["files"]:
         assert (one.folder / name).read_bytes() == (two.folder / name).read_bytes()
-    monkeypatch.setattr(tasking, "TASK", 100_000)
     assert make(tmp_path / "3", long_text, held_out=0.1, exclude=["zh_sample"]).digest == one.digest
 
 
@@ -308,14 +321,22 @@ def test_controls_and_odd_characters_do_no_harm(tmp_path: Path) -> None:
 
 
 class Deadly:
-    """Ends the process that unpickles it."""
+    """Ends the process that unpickles it; slow where it is."""
+
+    def __init__(self) -> None:
+        self._cutter = Cutter(settings(), Excluded([]))
 
     def __reduce__(self) -> Any:
         return os._exit, (1,)
 
+    def __call__(self, task: Task) -> Chunk:
+        time.sleep(0.1)
+        return self._cutter(task)
 
-def test_a_killed_worker_is_an_error_not_a_hang(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text(TEXT, "utf-8")
+
+def test_a_killed_worker_is_an_error_not_a_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasking, "TASK", 10)
+    (tmp_path / "a.txt").write_text("我 爱 北京 天安门 。\n\n" * 600, "utf-8")
     groups = tasking.groups(sources.find([tmp_path / "a.txt"]), [1])
     with Work(tmp_path / "c", 1) as work, pytest.raises(OSError, match="worker process died"):
         list(cut(Deadly(), work, groups, workers=2))  # type: ignore[arg-type]

@@ -244,7 +244,7 @@ def test_long_runs_take_linear_time(name: str, piece: str, make: Any) -> None:
     texts = [piece * (length // len(piece)) for length in (2_000, 20_000)]
     pipeline.forms(texts[0])
     short, long = (min(cpu(pipeline, text) for _ in range(2)) for text in texts)
-    assert long < 30 * short + 0.05
+    assert long < 50 * short + 0.2
 
 
 def cpu(pipeline: Pipeline, text: str) -> float:
@@ -254,12 +254,12 @@ def cpu(pipeline: Pipeline, text: str) -> float:
 
 
 @pytest.mark.parametrize("name", ["rjieba", "characters", "unicode"])
-@pytest.mark.parametrize("text", ["龘靐齉爩" * 5_000, "𠮷" * 20_000, "a" * 20_000, "好e\u0301" + "a" * 20_000])
+@pytest.mark.parametrize("text", ["龘靐齉爩" * 50_000, "𠮷" * 200_000, "a" * 200_000, "好e\u0301" + "a" * 200_000])
 def test_what_cuts_is_linear_by_itself(name: str, text: str, make: Any) -> None:
     cut = make(name).cut
     start = time.process_time()
     assert "".join(cut(text)) == text
-    assert time.process_time() - start < 0.5  # some hundredths; seconds where a run is read again and again
+    assert time.process_time() - start < 20  # some tenths; minutes where a run is read again and again
 
 
 QUIET = """

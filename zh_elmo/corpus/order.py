@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.uint32]
 Places = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
 _AT_ONCE = 1 << 19  # words that are sorted at once, if no more have the same count
 _READ = 1 << 16  # words whose places are in memory at once
 _BYTES = 8  # of a word in one key
@@ -34,6 +35,23 @@ class WordFile:
             part = numbers[begin : begin + _READ].astype(np.int64)
             spans = zip(self.starts[part].tolist(), (self.starts[part + 1] - 1).tolist(), strict=True)
             yield [raw[start:end] for start, end in spans]
+
+    def lines(self, numbers: Numbers, counts: Places) -> Iterator[bytes]:
+        """The words of these numbers, each with a tab, its count of `counts`, a line feed; some at a time."""
+        raw = np.frombuffer(self._raw, np.uint8)
+        for begin in range(0, len(numbers), _READ):
+            part = numbers[begin : begin + _READ]
+            starts = self.starts[part]
+            distinct, which = np.unique(counts[part], return_inverse=True)
+            endings = [b"\t%d\n" % count for count in distinct.tolist()]
+            sizes = np.array(list(map(len, endings)))
+            lengths, ending_lengths = self.starts[part + np.uint32(1)] - 1 - starts, sizes[which]
+            ends = np.cumsum(lengths + ending_lengths)
+            block = np.empty(int(ends[-1]), np.uint8)
+            _copy(raw, starts, block, ends - lengths - ending_lengths, lengths)
+            source = np.frombuffer(b"".join(endings), np.uint8)
+            _copy(source, (np.cumsum(sizes) - sizes)[which], block, ends - ending_lengths, ending_lengths)
+            yield block.tobytes()
 
     def by_frequency(self, counts: Places, numbers: Numbers) -> Numbers:
         """`numbers` by falling count, ties by code point. counts: of every word."""
@@ -70,6 +88,15 @@ class WordFile:
         left = np.clip(self.starts[numbers + 1] - 1 - begins, 0, _BYTES)
         keys: NDArray[np.uint64] = every[begins].astype(np.uint64) & _MASKS[left]
         return keys
+
+
+def _copy(source: Bytes, starts: Places, target: Bytes, to: Places, lengths: Places) -> None:
+    """target[to[i] : to[i] + lengths[i]] = source[starts[i] : starts[i] + lengths[i]], for every i."""
+    after = np.cumsum(lengths)
+    if len(after):
+        places = np.arange(after[-1])
+        before = after - lengths
+        target[np.repeat(to - before, lengths) + places] = source[np.repeat(starts - before, lengths) + places]
 
 
 def _starts(path: Path, size: int) -> Places:

@@ -149,11 +149,7 @@ class Writer:
         used = np.flatnonzero((counts > 0) | (held_out > 0)).astype(np.uint32)
         order = words.by_frequency(counts, used)
         with open(self.folder / "types.txt", "wb") as stream:
-            start = 0
-            for some in words.lists(order):
-                lines = zip(some, counts[order[start : start + len(some)]].tolist(), strict=True)
-                stream.write(b"".join([b"%s\t%d\n" % line for line in lines]))
-                start += len(some)
+            stream.writelines(words.lines(order, counts))
         final = np.zeros(len(self.index), np.uint32)
         final[order] = np.arange(len(order), dtype=np.uint32)
         return final
