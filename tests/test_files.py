@@ -54,19 +54,27 @@ def test_bytes_changed_inside_a_compressed_file_are_said(tmp_path, suffix):
         list(lines(tmp_path / f"a{suffix}"))
 
 
-def test_zst_of_several_frames_and_a_cut_one(tmp_path):
-    path = tmp_path / "a.zst"
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_files_of_several_frames_and_cut_ones(tmp_path, suffix):
+    path, pack = tmp_path / f"a{suffix}", PACKERS[suffix]
     text = "".join(f"{number}\n" for number in range(200_000))
-    path.write_bytes(zstandard.compress(text[:700_000].encode()) + zstandard.compress(text[700_000:].encode()))
+    whole = pack(text[:700_000].encode()) + pack(text[700_000:].encode())
+    path.write_bytes(whole)
     assert read_text(path) == text
-    for cut in (path.read_bytes()[:-20], path.read_bytes()[:3], b"no archive"):
+    assert "".join(f"{line}\n" for _, line in lines(path)) == text
+    cuts = (whole[:-20], whole[:-1], whole[:3], b"no archive", b"", whole + b"no archive", whole + whole[:-20])
+    for cut in cuts:
         path.write_bytes(cut)
         with pytest.raises(BadInput, match="damaged or truncated"):
             read_text(path)
-    path.write_bytes(b"")
-    assert read_text(path) == ""
     with pytest.raises(BadInput, match="no such file"):
-        read_text(tmp_path / "b.zst")
+        read_text(tmp_path / f"b{suffix}")
+
+
+def test_padding_between_the_streams_of_xz(tmp_path):
+    path = tmp_path / "a.xz"
+    path.write_bytes(lzma.compress(b"a") + bytes(8) + lzma.compress(b"b") + bytes(4))
+    assert read_text(path) == "ab"
 
 
 def test_zst_without_its_package(tmp_path, monkeypatch):

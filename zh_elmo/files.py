@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import bz2
 import codecs
 import errno
 import glob
-import gzip
 import hashlib
 import json
-import lzma
 import os
 import platform
 import re
 import shutil
 import tempfile
 import unicodedata
-import zlib
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, TypedDict
 
-from zh_elmo.zst import open_zst
+from zh_elmo.compressed import DAMAGED, OPENERS
 
 _BLOCK = 1 << 20
 _SURROGATE = re.compile("[\ud800-\udfff]")
-COMPRESSED = (".xz", ".gz", ".bz2", ".zst")
+COMPRESSED = tuple(OPENERS)
 
 
 class BadInput(Exception):
@@ -111,18 +107,18 @@ def open_bytes(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 @contextmanager
 def decompressed(path: str | os.PathLike[str], raw: Any) -> Iterator[IO[bytes]]:
     """What `raw`, the stored bytes of the file `path`, decompresses to by the suffix of its name; see `open_bytes`."""
-    openers: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open, ".zst": open_zst}
-    opener = openers.get(Path(path.name if isinstance(path, Elsewhere) else path).suffix.lower())
+    opener = OPENERS.get(Path(path.name if isinstance(path, Elsewhere) else path).suffix.lower())
     if opener is None:
         yield raw
         return
-    try:
-        stream = opener(raw)
-    except ImportError:
-        message = "a .zst file needs the package zstandard: pip install 'zh-elmo[zst]'"
-        raise BadInput(message, path=path, usage=True) from None
-    with _reading(path), stream:
-        yield stream
+    with _reading(path):
+        try:
+            stream = opener(raw)
+        except ImportError:
+            message = "a .zst file needs the package zstandard: pip install 'zh-elmo[zst]'"
+            raise BadInput(message, path=path, usage=True) from None
+        with stream:
+            yield stream
 
 
 @contextmanager
@@ -134,7 +130,7 @@ def _reading(path: str | os.PathLike[str]) -> Iterator[None]:
         raise BadInput("no such file", path=path, usage=True) from None
     except IsADirectoryError:
         raise BadInput("a folder stands where a file is due", path=path, usage=True) from None
-    except (EOFError, lzma.LZMAError, gzip.BadGzipFile, zlib.error) as error:
+    except DAMAGED as error:
         raise BadInput(f"damaged or truncated compressed file ({error})", path=path) from None
     except OSError as error:
         if error.errno is not None:

@@ -185,7 +185,7 @@ def test_json_lines(tmp_path):
     with pytest.raises(BadInput, match=r"a\.jsonl:4: not JSON"):  # no character is missing there, but a document
         read(path, how)
     path.write_bytes(b'{"texts": "a"}\n')
-    with pytest.raises(BadInput, match="no text in the field 'text'"):  # not null: perhaps the wrong field
+    with pytest.raises(BadInput, match="no field 'text'"):  # not null: perhaps the wrong field
         read(path, how)
 
 

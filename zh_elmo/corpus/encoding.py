@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, NamedTuple
@@ -51,6 +52,8 @@ def named(name: str) -> Encoding:
     (usage) for a name that nobody knows."""
     wanted = _ALIASES.get(name.lower().replace("_", "-"), name)
     try:
+        with suppress(UnicodeError):
+            b"a".decode(wanted)  # a LookupError for what is no encoding of text, such as rot13
         return codecs.lookup(wanted).name
     except LookupError:
         known = "utf-8, gb18030, big5hkscs, cp950, utf-16"

@@ -29,6 +29,7 @@ _VARIANTS: dict[Target, str] = {
     "traditional-opencc": "zh-hant",
 }  # fmt: skip
 DOCUMENT_END = ""  # a paragraph that stands for it
+_NOTHING = object()
 _NO_TEXT = "documents without text (null)"
 _NOT_DECODED = "bytes that do not decode"
 
@@ -97,17 +98,25 @@ def _json(path: PathLike[str], how: How, aside: Aside) -> Iterator[Paragraph]:
             continue
         try:
             value: Any = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # ValueError: a number of too many digits as well
             raise BadInput(f"not JSON: {error}", path=path, line=number) from None
-        for part in how.field.split("."):
-            value = value.get(part, 0) if isinstance(value, dict) else 0
-        if value is None:
+        text = _field(value, how.field)
+        if text is None:
             aside.passed_over[_NO_TEXT] += 1
             continue
-        if not isinstance(value, str):
-            has = ", ".join(sorted(json.loads(line))[:8]) if line.lstrip().startswith("{") else "no object"
-            raise BadInput(f"no text in the field {how.field!r} (has: {has}); name another", path=path, line=number)
-        yield from _document(value, len(line) + 1)
+        if text is _NOTHING:
+            has = f"has: {', '.join(sorted(value)[:8])}" if isinstance(value, dict) else "the line is no object"
+            raise BadInput(f"no field {how.field!r} ({has}); name another", path=path, line=number)
+        if not isinstance(text, str):
+            what = f"the field {how.field!r} holds {type(text).__name__}, not text"
+            raise BadInput(what, path=path, line=number)
+        yield from _document(text, len(line) + 1)
+
+
+def _field(value: Any, name: str) -> Any:
+    for part in name.split("."):
+        value = value.get(part, _NOTHING) if isinstance(value, dict) else _NOTHING
+    return value
 
 
 def _document(text: str, read: int) -> Iterator[Paragraph]:

@@ -5,9 +5,7 @@ A dump is data from elsewhere: no document type is accepted, so no entities but 
 
 from __future__ import annotations
 
-import lzma
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 from os import PathLike
@@ -16,6 +14,7 @@ from xml.parsers import expat
 
 import numpy as np
 
+from zh_elmo.compressed import DAMAGED
 from zh_elmo.files import BadInput, open_bytes
 from zh_elmo.text.variants import Unreadable
 from zh_elmo.text.wikinames import HIDDEN
@@ -135,7 +134,7 @@ class _Reader:
     def _block(self, stream: IO[bytes]) -> bytes:
         try:
             return stream.read(_BLOCK)
-        except (EOFError, lzma.LZMAError, zlib.error, OSError) as error:
+        except (*DAMAGED, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:  # not the file, but the system
                 raise
             raise self._bad(f"damaged or truncated compressed file ({error})") from None
