@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -214,6 +215,46 @@ tasks.TASK = 3000
 settings = CorpusSettings(text=TextSettings(segmenter="words"), held_out=0.1)
 building.build(settings, [Path(sys.argv[1])], Path(sys.argv[2]), quiet=True)
 """
+
+
+WITH_WORKERS = """
+import sys, time
+from pathlib import Path
+from zh_elmo.corpus import processes, tasks
+from zh_elmo.corpus.build import build
+from zh_elmo.corpus.settings import CorpusSettings
+if __name__ == "__main__":
+    tasks.TASK = 3000
+    write = processes.write
+    processes.write = lambda path, raw: (time.sleep(1), write(path, raw))
+    build(CorpusSettings(), [sys.argv[1]], Path(sys.argv[2]), workers=2, quiet=True)
+"""
+
+
+def test_workers_end_when_the_build_is_killed(tmp_path):
+    (tmp_path / "t.txt").write_text(text(20_000), "utf-8")
+    (tmp_path / "script.py").write_text(WITH_WORKERS, "utf-8")
+    process = subprocess.Popen(
+        [sys.executable, *map(str, (tmp_path / "script.py", tmp_path / "t.txt", tmp_path / "c"))]
+    )
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    until = time.monotonic() + 60
+    while len(workers := children.read_text().split()) < 2:  # the worker, and the tracker of resources
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    time.sleep(1)
+    process.kill()
+    process.wait()
+    while alive := [pid for pid in workers if Path(f"/proc/{pid}").exists() and state(pid) != "Z"]:
+        assert time.monotonic() < until, f"{alive} live on"
+        time.sleep(0.05)
+
+
+def state(pid: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "Z"
 
 
 def test_killed_at_any_moment_a_corpus_is_whole_or_not_there(tmp_path):

@@ -14,6 +14,7 @@ from zh_elmo.corpus.chunk import pack, write
 from zh_elmo.corpus.cut import Cutter, Task
 from zh_elmo.corpus.tasks import Group, Key, Read, reading
 from zh_elmo.corpus.work import Work
+from zh_elmo.parent import end_with_parent
 
 _AHEAD = 3  # tasks in flight for each process beside this one
 _BEHIND = 16  # tasks for each process that may be done before one that is not
@@ -98,6 +99,7 @@ _cutter: Cutter | None = None  # of a worker process
 
 def _begin_worker(cutter: Cutter) -> None:
     global _cutter
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is told, and ends us
     _cutter = cutter
 

@@ -8,14 +8,14 @@ import os
 import pickle
 import signal
 import sys
-import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from typing import Any
 
 from zh_elmo.files import BadInput, explain, one_line
+from zh_elmo.parent import end_with_parent
 
 _PATIENCE = 60.0  # seconds that a stopped job has to write its checkpoint
 _BLAS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -142,7 +142,7 @@ class _Working:
 
 def _serve(connection: Connection) -> None:
     working = _Working()
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     sys.stdout = sys.stderr = _Lines(lambda line: connection.send(("said", line)))
     with suppress(EOFError, OSError, KeyboardInterrupt):
         while True:
@@ -186,11 +186,3 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "there was too little memory"
     return one_line(f"{type(error).__name__}: {error}")
-
-
-def _end_with_parent() -> None:
-    """Stop as if asked when the parent is gone, so that no orphan computes on."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os.kill(os.getpid(), signal.SIGTERM)
