@@ -68,7 +68,7 @@ def explain(error: OSError) -> str:
         errno.EACCES: "permission denied",
         errno.EROFS: "the file system is read-only",
         errno.ENOENT: "no such file or folder",
-    }.get(error.errno or 0, error.strerror or str(error))
+    }.get(error.errno or 0, error.strerror or " ".join(map(str, error.args)) or type(error).__name__)
     return one_line(f"{name}: {advice}" if name else str(advice))
 
 
@@ -222,7 +222,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except BaseException as error:
         with suppress(OSError):
             os.unlink(beside)
-        if isinstance(error, OSError) and error.filename is None:
+        if isinstance(error, OSError) and error.errno and error.filename is None:
             error.filename = os.fspath(target)  # a failed write does not know which file it was for
         raise
 
@@ -243,7 +243,7 @@ def building(folder: str | os.PathLike[str]) -> Iterator[Path]:
         _replace_folder(beside, target)
     except BaseException as error:
         shutil.rmtree(beside, ignore_errors=True)
-        if isinstance(error, OSError) and error.filename is None:
+        if isinstance(error, OSError) and error.errno and error.filename is None:
             error.filename = os.fspath(target)
         raise
 

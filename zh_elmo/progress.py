@@ -61,6 +61,8 @@ class Progress:
     def advance(self, amount: float = 1, **shown: Any) -> None:
         """Count `amount` more units; keyword arguments are shown beside (`loss="5.4"`)."""
         self.done += amount
+        if self.total is not None:
+            self.total = max(self.total, self.done)  # which may be an estimate
         self.shown.update(shown)
         if self.quiet:
             return

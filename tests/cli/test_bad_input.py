@@ -254,6 +254,16 @@ def test_set_changes_the_usual_settings_where_no_recipe_is_named(zh_elmo: Comman
     assert zh_elmo("corpus", "build", "text.txt", "--out", "corpus", "--set", "corpus.maximum=3").code == 0
     manifest = json.loads((tmp_path / "corpus/manifest.json").read_text("utf-8"))
     assert manifest["settings"]["maximum"] == 3
+    # an option is no other thing than a setting: a setting that only goes with it is understood beside it
+    user = [*["corpus", "build", "text.txt", "--out", "user", "--set", "corpus.text.user_dict=none.txt"], "--segmenter"]
+    assert "no such" in zh_elmo(*user, "jieba").line
+    assert "text.user_dict is for segmenter = jieba" in zh_elmo(*user, "characters").line
+    (tmp_path / "model").mkdir()
+    model = ["--set", "corpus.text.segmenter_model=model", "--segmenter", "pkuseg"]
+    assert (
+        "segmenter_model = 'model': a folder with"
+        in zh_elmo(*["corpus", "build", "text.txt", "--out", "p"], *model).line
+    )
     ended = zh_elmo("corpus", "build", "text.txt", "--out", "other", "--set", "model.cell=3")
     assert ended.code == 2
     assert "unknown key model" in ended.line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
@@ -231,23 +232,58 @@ if __name__ == "__main__":
 """
 
 
-def test_workers_end_when_the_build_is_killed(tmp_path):
+@pytest.fixture
+def with_workers(tmp_path):
+    """The command of a build with one process beside it."""
     (tmp_path / "t.txt").write_text(text(20_000), "utf-8")
     (tmp_path / "script.py").write_text(WITH_WORKERS, "utf-8")
-    process = subprocess.Popen(
-        [sys.executable, *map(str, (tmp_path / "script.py", tmp_path / "t.txt", tmp_path / "c"))]
-    )
+    return [sys.executable, *map(str, (tmp_path / "script.py", tmp_path / "t.txt", tmp_path / "c"))]
+
+
+def worker_of(process):
+    """Of a build that has just begun."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     until = time.monotonic() + 60
-    while len(workers := children.read_text().split()) < 2:  # the worker, and the tracker of resources
+    while True:
+        for pid in children.read_text().split():
+            if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                return pid
         assert time.monotonic() < until
-        time.sleep(0.05)
+        time.sleep(0.02)
+
+
+def test_workers_end_when_the_build_is_killed(with_workers):
+    process = subprocess.Popen(with_workers)
+    worker = worker_of(process)
     time.sleep(1)
     process.kill()
     process.wait()
-    while alive := [pid for pid in workers if Path(f"/proc/{pid}").exists() and state(pid) != "Z"]:
-        assert time.monotonic() < until, f"{alive} live on"
+    until = time.monotonic() + 60
+    while state(worker) != "Z":
+        assert time.monotonic() < until, "it lives on"
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize("moment", [0.0, 0.2, 0.5, 1.0, 1.5, 3.0])
+def test_a_worker_that_is_killed_ends_the_build(moment, with_workers):
+    """Also while it starts, and while it is told what to do."""
+    process = subprocess.Popen(with_workers, stderr=subprocess.PIPE, text=True)
+    worker = worker_of(process)
+    time.sleep(moment)
+    os.kill(int(worker), signal.SIGKILL)
+    _, said = process.communicate(timeout=60)
+    assert said.splitlines()[-1].startswith("OSError: a worker process died (exit code -9)")
+
+
+def test_interrupted_a_build_says_nothing_of_its_workers(with_workers):
+    for moment in (0.0, 0.3, 1.5):
+        process = subprocess.Popen(with_workers, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        worker_of(process)
+        time.sleep(moment)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        _, said = process.communicate(timeout=60)
+        assert said.count("Traceback") == 1  # of the script
+        assert said.splitlines()[-1] == "KeyboardInterrupt"
 
 
 def state(pid: str) -> str:

@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parents[2] / "zh_elmo"
 # Higher floors may import lower ones, and their own room. A module of the package's top folder is a room of its own.
 FLOORS = {
     "compressed": -1,
-    "parent": -1,
+    "spawned": -1,
     "files": 0,
     "progress": 0,
     "fetch": 1,

@@ -87,13 +87,19 @@ def build(
       zh-elmo corpus build pretrain-zh-tiny --out corpus
       zh-elmo corpus build news.txt.xz novels.txt --out corpus --exclude zh_gsd
     """
+    from msgspec.structs import replace
+
     from zh_elmo.corpus.build import build as build_corpus
     from zh_elmo.corpus.remote import target
     from zh_elmo.corpus.show import show as show_corpus
 
-    settings, files = _settings(sources, sets or [])
-    reading = {"encoding": encoding, "field": field, "undecodable": undecodable}
-    settings = _with_options(settings, script, segmenter, exclude or [], reading)
+    said = {
+        "text.script": script, "text.segmenter": segmenter, "encoding": encoding, "field": field,
+        "undecodable": undecodable,
+    }  # fmt: skip
+    options = [f"corpus.{key}={json.dumps(value)}" for key, value in said.items() if value is not None]
+    settings, files = _settings(sources, [*options, *(sets or [])])
+    settings = replace(settings, exclude=[*settings.exclude, *(exclude or [])])
     workers = worker_count(threads)
     with target(out, quiet=quiet) as folder:
         build_corpus(settings, files, folder, workers=workers, engine=engine, command=command_line(), quiet=quiet)
@@ -199,19 +205,3 @@ def _settings(sources: list[str], sets: list[str]) -> tuple[CorpusSettings, list
     from zh_elmo.lm.settings import Pretrain
 
     return load(find("recipes", sources[0]), Pretrain, sets).corpus, sources[1:]
-
-
-def _with_options(
-    settings: CorpusSettings,
-    script: str | None,
-    segmenter: str | None,
-    exclude: list[str],
-    reading: dict[str, str | None],
-) -> CorpusSettings:
-    """`settings` with what the command line says besides."""
-    from msgspec.structs import replace
-
-    chosen = {key: value for key, value in (("script", script), ("segmenter", segmenter)) if value is not None}
-    text = replace(settings.text, **chosen)
-    said = {key: value for key, value in reading.items() if value is not None}
-    return replace(settings, text=text, exclude=[*settings.exclude, *exclude], **said)

@@ -7,6 +7,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -68,13 +69,13 @@ def build(
     parts = groups(found, [facts["bytes"] for facts in described])
     about = [plain(settings), described, text, TASK, _version(), NEAR_VERSION]
     with building(out) as folder, Work(out, about) as work:
-        writer = Writer(folder, settings)
+        writer = Writer(folder, settings, workers)
         with Progress("corpus", sum(known.characters for known in surveys), unit="characters", quiet=quiet) as progress:
             for key, read in _ENGINES[engine](cutter, work, parts, workers=workers):
                 writer.number(work.chunk(key))  # while others are cut
                 progress.advance(read)
         counts = _written(folder, writer, work)
-        manifest = _manifest(folder, settings, described, text, command)
+        manifest = _manifest(folder, settings, described, text, command, workers)
         seconds = time.monotonic() - started
         manifest |= {
             "counts": counts,
@@ -145,10 +146,12 @@ def _beside(parts: Sequence[Group], work: Work) -> dict[str, Any]:
 
 
 def _manifest(
-    folder: Path, settings: CorpusSettings, sources: list[Any], text: dict[str, Any], command: str
+    folder: Path, settings: CorpusSettings, sources: list[Any], text: dict[str, Any], command: str, threads: int
 ) -> Manifest:
     named = [path for path in sorted(folder.iterdir()) if path.is_file()]
-    files = {path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in named}
+    with ThreadPoolExecutor(threads) as pool:
+        digests = pool.map(sha256, named)
+    files = {path.name: {"bytes": path.stat().st_size, "sha256": of} for path, of in zip(named, digests, strict=True)}
     digest = hashlib.sha256(json.dumps([files, text], sort_keys=True, ensure_ascii=False).encode()).hexdigest()
     return {
         "format": FORMAT,

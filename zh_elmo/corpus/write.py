@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -34,8 +36,8 @@ class Writer:
     """`number` every chunk in order, which can be done while others are still cut; then `sort`, when it is known which
     paragraphs were there before; then `write`: shard-NNNN.bin, heldout.bin and types.txt in the folder."""
 
-    def __init__(self, folder: Path, settings: CorpusSettings) -> None:
-        self.folder, self.settings = folder, settings
+    def __init__(self, folder: Path, settings: CorpusSettings, threads: int = 1) -> None:
+        self.folder, self.settings, self.threads = folder, settings, threads
         self.index = TypeIndex(folder / "words.part")
         self.characters = self.paragraphs = 0
         self.drops: dict[str, dict[str, Any]] = {}  # reason -> number of paragraphs, a few examples
@@ -96,10 +98,12 @@ class Writer:
 
     def write(self, sources: Iterable[Flagged]) -> dict[str, Any]:
         """Write the corpus; numbers for the manifest."""
-        final = self._types()
+        order = self._order()
+        final = np.zeros(len(self.index), np.uint32)
+        final[order] = np.arange(len(order), dtype=np.uint32)
         sort = Sorter(self.settings)
         shards = _Shards(self.folder)
-        with open(self.folder / "heldout.bin", "wb") as heldout:
+        with self._beside(self._write_types, order), open(self.folder / "heldout.bin", "wb") as heldout:
             for (hashes, repeated, load), numbers in zip(sources, self._numbers, strict=True):
                 shares, chunk = sort(hashes, repeated), load()
                 table = np.concatenate((_MARKS, final[numbers]))
@@ -141,18 +145,29 @@ class Writer:
             f"{what} of {self.characters:,} characters, {self.paragraphs:,} paragraphs; dropped: {reasons or 'nothing'}"
         )
 
-    def _types(self) -> Ids:
-        """Write types.txt, by falling frequency in training and by code point; the final id of each number."""
-        words = self._words
-        assert words is not None
+    def _order(self) -> Ids:
+        """The numbers of the types, by falling frequency in training and by code point: places in it are final ids."""
+        assert self._words is not None
         counts, held_out = (self._counts[name][: len(self.index)] for name in PARTS)
         used = np.flatnonzero((counts > 0) | (held_out > 0)).astype(np.uint32)
-        order = words.by_frequency(counts, used)
+        return self._words.by_frequency(counts, used)
+
+    def _write_types(self, order: Ids) -> None:
+        assert self._words is not None
         with open(self.folder / "types.txt", "wb") as stream:
-            stream.writelines(words.lines(order, counts))
-        final = np.zeros(len(self.index), np.uint32)
-        final[order] = np.arange(len(order), dtype=np.uint32)
-        return final
+            stream.writelines(self._words.lines(order, self._counts["train"]))
+
+    @contextmanager
+    def _beside(self, work: Callable[[Ids], None], order: Ids) -> Iterator[None]:
+        """Where there is a core for it, work is done in a thread while the context lasts; else before."""
+        if self.threads == 1:
+            work(order)
+            yield
+            return
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(work, order)
+            yield
+            done.result()
 
 
 class _Rows:

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from zh_elmo.files import BadInput, explain, one_line
-from zh_elmo.parent import end_with_parent
+from zh_elmo.spawned import end_with_parent, without_interrupts
 
 _PATIENCE = 60.0  # seconds that a stopped job has to write its checkpoint
 _BLAS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -28,7 +28,7 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs,))
-        with _one_thread_each(), _without_interrupts():
+        with _one_thread_each(), without_interrupts():
             self.process.start()
         theirs.close()  # so that the end of the process is seen as the end of the pipe
 
@@ -88,19 +88,6 @@ def _one_thread_each() -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """A new process inherits that SIGINT is blocked: Ctrl-C on a terminal reaches the parent alone, which stops us."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 # In the worker ------------------------------------------------------------------------------------------------------

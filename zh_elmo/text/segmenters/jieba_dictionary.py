@@ -140,7 +140,10 @@ def _fault(word: str, match: re.Match[str]) -> str:
     if len(word) > LONGEST_WORD:
         return f"is longer than {LONGEST_WORD} characters, the longest that a word can be"
     if re.search(r"\s", word):
-        return "has white space inside, where every word ends"
+        return (
+            "has white space inside the word, where every word ends; after it a frequency (a whole number) and a tag "
+            "(one to five letters) may stand"
+        )
     if outside := _OUTSIDE.search(word):
         return (
             f"holds {outside.group()!r}, which jieba makes a word of its own: "
