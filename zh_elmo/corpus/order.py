@@ -14,7 +14,7 @@ Numbers = NDArray[np.uint32]
 Places = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 _AT_ONCE = 1 << 19  # words that are sorted at once, if no more have the same count
-_READ = 1 << 16  # words whose places are in memory at once
+_READ = 1 << 15  # words that are read at once
 _BYTES = 8  # of a word in one key
 _MASKS = np.array([2**64 - (1 << 8 * (_BYTES - left)) for left in range(_BYTES)] + [2**64 - 1], np.uint64)
 PADDING = bytes(2 * _BYTES)  # at the end of the file, so that a key may reach over it
@@ -55,7 +55,8 @@ class WordFile:
 
     def by_frequency(self, counts: Places, numbers: Numbers) -> Numbers:
         """`numbers` by falling count, ties by code point. counts: of every word."""
-        order = numbers[np.argsort(-counts[numbers], kind="stable")]
+        falling = counts[numbers]
+        order = numbers[np.argsort(np.negative(falling, out=falling), kind="stable")]
         falling = counts[order]
         edges = [0, *(np.flatnonzero(np.diff(falling)) + 1).tolist(), len(order)]
         begin = 0
@@ -67,26 +68,36 @@ class WordFile:
         return order
 
     def _sorted(self, numbers: Numbers, counts: Places) -> Numbers:
-        """By falling count, then by the first 16 bytes, which in UTF-8 is the order of code points; the few words that
-        have them in common are looked at whole."""
-        first, second = (self._keys(numbers, at) for at in (0, _BYTES))
-        order = np.lexsort((second, first, -counts))
-        numbers, first, second, counts = numbers[order], first[order], second[order], counts[order]
-        same = (np.diff(first) == 0) & (np.diff(second) == 0) & (np.diff(counts) == 0)
-        starts = np.flatnonzero(same & ~np.append(False, same[:-1]))
-        ends = np.flatnonzero(same & ~np.append(same[1:], False)) + 2
+        """By falling count, then by the first 8 bytes, which in UTF-8 is the order of code points; those that have them
+        in common by the next 8, and the few that have these in common are looked at whole."""
+        first = self._keys(numbers, 0)
+        order = np.argsort(first)
+        if len(order) and counts[0] != counts[-1]:
+            order = order[np.argsort(-counts[order], kind="stable")]
+        numbers, first, counts = numbers[order], first[order], counts[order]
+        same = np.concatenate(([False], (np.diff(first) == 0) & (np.diff(counts) == 0)))
+        rows = np.flatnonzero(same | np.append(same[1:], False))
+        groups, second = np.cumsum(~same)[rows], self._keys(numbers[rows], _BYTES)
+        inner = np.lexsort((second, groups))
+        numbers[rows], second = numbers[rows][inner], second[inner]
+        same = np.concatenate(([False], (np.diff(groups) == 0) & (np.diff(second) == 0)))
+        starts = np.flatnonzero(~same & np.append(same[1:], False))
+        ends = np.flatnonzero(same & ~np.append(same[1:], False)) + 1
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-            group = numbers[start:end]
+            group = numbers[rows[start:end]]
             words = sorted(zip(chain.from_iterable(self.lists(group)), group.tolist(), strict=True))
-            numbers[start:end] = [number for _, number in words]
+            numbers[rows[start:end]] = [number for _, number in words]
         return numbers
 
     def _keys(self, numbers: Numbers, at: int) -> NDArray[np.uint64]:
         """Bytes at .. at + 7 of each word as one number, zeros behind its end."""
         every = np.ndarray((len(self._raw) - _BYTES + 1,), ">u8", self._raw, strides=(1,))
-        begins = self.starts[numbers] + at
-        left = np.clip(self.starts[numbers + 1] - 1 - begins, 0, _BYTES)
-        keys: NDArray[np.uint64] = every[begins].astype(np.uint64) & _MASKS[left]
+        keys = np.empty(len(numbers), np.uint64)
+        for begin in range(0, len(numbers), _READ):
+            part = numbers[begin : begin + _READ]
+            begins = self.starts[part] + at
+            left = np.clip(self.starts[part + np.uint32(1)] - 1 - begins, 0, _BYTES)
+            keys[begin : begin + _READ] = every[begins].astype(np.uint64) & _MASKS[left]
         return keys
 
 

@@ -148,7 +148,9 @@ class Writer:
     def _order(self) -> Ids:
         """The numbers of the types, by falling frequency in training and by code point: places in it are final ids."""
         assert self._words is not None
-        counts, held_out = (self._counts[name][: len(self.index)] for name in PARTS)
+        for name in PARTS:
+            self._counts[name].resize(len(self.index), refcheck=False)
+        counts, held_out = (self._counts[name] for name in PARTS)
         used = np.flatnonzero((counts > 0) | (held_out > 0)).astype(np.uint32)
         return self._words.by_frequency(counts, used)
 
