@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zh_elmo.corpus.chunk import FIRST_WORD, SENTENCE_MARK, Chunk
 from zh_elmo.corpus.cut import EXAMPLE
@@ -36,6 +37,8 @@ class Writer:
     """`number` every chunk in order, which can be done while others are still cut; then `sort`, when it is known which
     paragraphs were there before; then `write`: shard-NNNN.bin, heldout.bin and types.txt in the folder."""
 
+    few = 1 << 32  # words of which a count fits 32 bits
+
     def __init__(self, folder: Path, settings: CorpusSettings, threads: int = 1) -> None:
         self.folder, self.settings, self.threads = folder, settings, threads
         self.index = TypeIndex(folder / "words.part")
@@ -46,7 +49,8 @@ class Writer:
         self.parts = {name: Counter[str]() for name in PARTS}
         self._numbers = _Rows(folder / "numbers.part")  # of each chunk, what its types are called here
         self._words: WordFile | None = None  # when all are numbered
-        self._counts = {name: np.zeros(_TYPES, np.int64) for name in PARTS}  # how often each type is there
+        # how often each type is there; half the memory as long as no count can be large
+        self._counts: dict[Name, NDArray[Any]] = {name: np.zeros(_TYPES, np.uint32) for name in PARTS}
         self._sorter = Sorter(settings)
 
     def number(self, chunk: Chunk) -> None:
@@ -66,11 +70,14 @@ class Writer:
     def _count(self, name: Name, ids: Ids, numbers: Ids, sign: int) -> None:
         """Count ids of a chunk in one part, or take them off again."""
         there = np.bincount(ids, minlength=FIRST_WORD + len(numbers))
-        words = there[FIRST_WORD:]
-        if len(self.index) > len(self._counts[name]):
-            self._counts[name].resize(len(self.index) + (len(self.index) >> 1), refcheck=False)
-        self._counts[name][numbers] += sign * words
-        self.parts[name].update(sentences=sign * int(there[SENTENCE_MARK]), words=sign * int(words.sum()))
+        words = sign * there[FIRST_WORD:]
+        self.parts[name].update(sentences=sign * int(there[SENTENCE_MARK]), words=int(words.sum()))
+        counts = self._counts[name]
+        if len(self.index) > len(counts):
+            counts.resize(len(self.index) + (len(self.index) >> 2), refcheck=False)
+        if counts.dtype == np.uint32 and self.parts[name]["words"] >= self.few:
+            counts = self._counts[name] = counts.astype(np.int64)
+        counts[numbers] = counts[numbers] + words
 
     def sort(self, sources: Iterable[Flagged]) -> None:
         """Count what is kept, and what was there before. Raises BadInput where there is nothing to train on."""
@@ -148,8 +155,7 @@ class Writer:
     def _order(self) -> Ids:
         """The numbers of the types, by falling frequency in training and by code point: places in it are final ids."""
         assert self._words is not None
-        for name in PARTS:
-            self._counts[name].resize(len(self.index), refcheck=False)
+        self._counts = {name: counts[: len(self.index)].astype(np.int64) for name, counts in self._counts.items()}
         counts, held_out = (self._counts[name] for name in PARTS)
         used = np.flatnonzero((counts > 0) | (held_out > 0)).astype(np.uint32)
         return self._words.by_frequency(counts, used)
