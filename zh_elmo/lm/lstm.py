@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from zh_elmo.lm import fused
+
 
 class State(NamedTuple):
     """Recurrent state of one layer."""
@@ -50,7 +52,8 @@ class StackedLSTM(nn.Module):
         The state that comes in is a constant: no gradient flows into it.
         """
         weights = (self.input, self.recurrent, self.bias, self.projection)
-        out, h, c = _Layer.apply(x, state.h, state.c, keep, *weights, *self.clips)  # type: ignore[no-untyped-call]
+        layer = fused.Layer if self.training and fused.usable(x) else _Layer
+        out, h, c = layer.apply(x, state.h, state.c, keep, *weights, *self.clips)  # type: ignore[no-untyped-call]
         return out, State(h, c)
 
 
