@@ -12,6 +12,7 @@ import math
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,8 @@ from torch import Tensor, nn
 from zh_elmo.files import BadInput, write_bytes
 from zh_elmo.progress import Progress
 from zh_elmo.recipe import Amount, Count, Positive, Settings, Share, Size
+
+_KEPT = 2  # checkpoints
 
 
 class Plan(Settings):
@@ -115,7 +118,8 @@ def fit(
     """Train `task` for `plan.steps` updates and leave its model in the last or best state.
 
     With a `folder`, `checkpoints/` and `log.jsonl` are kept in it and `resume=True` goes on from the last checkpoint
-    to the same bytes. `fingerprint` names data and settings: a checkpoint of another one is refused (BadInput).
+    (the one before it, with a warning, where that is damaged) to the same bytes. `fingerprint` names data and settings:
+    a checkpoint of another one is refused (BadInput).
     SIGINT and SIGTERM end after the current update with a checkpoint and raise KeyboardInterrupt.
     Raises Diverged where the loss is not finite; the last checkpoint stays.
     """
@@ -213,7 +217,7 @@ class _Loop:
             raise BadInput(f"holds a training already; {advice}", path=self.folder, usage=True)
         self.checkpoints.mkdir(parents=True, exist_ok=True)
         if found:
-            self._restore(found[-1])
+            self._restore_last(found)
         self._truncate_log()
 
     def save_if_due(self, evaluated: bool) -> None:
@@ -222,7 +226,8 @@ class _Loop:
             self.save()
 
     def save(self) -> None:
-        """Write a checkpoint whole, then remove the ones before it."""
+        """Write a checkpoint whole, then remove all but the one before it, which is for the case that this one is
+        damaged later."""
         if self.folder is None:
             return
         tensors = {f"model/{name}": tensor for name, tensor in self.task.model.state_dict().items()}
@@ -242,17 +247,25 @@ class _Loop:
         whole = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
         target = self.checkpoints / f"step-{self.step:09d}.safetensors"
         write_bytes(target, save(whole, metadata={"zh_elmo": json.dumps(facts)}))
-        for old in self.checkpoints.glob("step-*.safetensors"):
-            if old != target:
-                old.unlink(missing_ok=True)
+        for old in sorted(self.checkpoints.glob("step-*.safetensors"))[:-_KEPT]:
+            old.unlink(missing_ok=True)
 
-    def _restore(self, path: Path) -> None:
-        try:
-            with safe_open(path, framework="pt") as file:
-                facts = json.loads(file.metadata()["zh_elmo"])
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-        except (SafetensorError, KeyError, TypeError, ValueError) as error:
-            raise BadInput(f"not a checkpoint that can be read ({error})", path=path) from None
+    def _restore_last(self, found: list[Path]) -> None:
+        """Go on from the last checkpoint that can be read; the damaged ones behind it are removed then."""
+        for number, path in enumerate(reversed(found)):
+            try:
+                facts, tensors = _read(path)
+            except BadInput as error:
+                if path == found[0]:
+                    raise
+                warnings.warn(f"{error}; going on from the one before it", stacklevel=4)
+                continue
+            self._restore(path, facts, tensors)
+            for damaged in found[len(found) - number :]:
+                damaged.unlink()
+            return
+
+    def _restore(self, path: Path, facts: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         if facts["fingerprint"] != self.fingerprint:
             message = "made from other data or settings; a run goes on as it began: give what it had, or another folder"
             raise BadInput(message, path=path)
@@ -291,6 +304,16 @@ class _Loop:
         path = self.folder / "log.jsonl"
         kept = [line for line in _whole_entries(path) if json.loads(line).get("step", 0) <= self.step]
         write_bytes(path, "".join(line + "\n" for line in kept).encode())
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Facts and tensors of a checkpoint. Raises BadInput where it is none, or not whole."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            facts = json.loads(file.metadata()["zh_elmo"])
+            return facts, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise BadInput(f"not a checkpoint that can be read ({error})", path=path) from None
 
 
 def _whole_entries(path: Path) -> list[str]:

@@ -101,12 +101,19 @@ def test_a_run_is_not_overwritten_and_not_mixed(tmp_path):
         pretrain(settings(9), SmallCorpus(), tmp_path, resume=True, quiet=True)
 
 
-def test_a_damaged_checkpoint_is_named(tmp_path):
-    pretrain(settings(7), SmallCorpus(), tmp_path, quiet=True)
-    (path,) = (tmp_path / "checkpoints").glob("*.safetensors")
-    path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(BadInput, match="not a checkpoint"):
-        pretrain(settings(7), SmallCorpus(), tmp_path, resume=True, quiet=True)
+def test_a_damaged_checkpoint_falls_back_to_the_one_before(tmp_path):
+    chosen = settings(9, training=Plan(steps=9, save_every=4))
+    whole = pretrain(chosen, SmallCorpus(), tmp_path, quiet=True).bilm
+    before, last = sorted((tmp_path / "checkpoints").glob("*.safetensors"))
+    last.write_bytes(last.read_bytes()[:-5])
+    with pytest.warns(UserWarning, match=f"{last.name}: not a checkpoint .*; going on from the one before it"):
+        again = pretrain(chosen, SmallCorpus(), tmp_path, resume=True, quiet=True).bilm
+    assert same(whole, again)
+    for path in (before, last):
+        path.write_bytes(path.read_bytes()[:100])
+    with pytest.warns(UserWarning, match=last.name), pytest.raises(BadInput, match=f"{before.name}: not a checkpoint"):
+        pretrain(chosen, SmallCorpus(), tmp_path, resume=True, quiet=True)
+    assert [reached(tmp_path), before.exists()] == [9, True]  # nothing is removed that could be mended
 
 
 def test_divergence_is_said_and_the_last_checkpoint_stays(tmp_path):
