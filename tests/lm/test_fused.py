@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 import torch
@@ -93,6 +94,17 @@ def test_tanh_and_sigmoid() -> None:
 
 def over(function: Any, x: np.ndarray) -> np.ndarray:
     return np.array([function(value) for value in x], np.float64)
+
+
+def test_where_nothing_can_be_kept_it_is_compiled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_a_place(**how: Any) -> Any:
+        if how["cache"]:
+            raise RuntimeError("cannot cache function 'double': no locator available")
+        return njit(**how)
+
+    njit = numba.njit
+    monkeypatch.setattr(numba, "njit", without_a_place)
+    assert kernels.compiled(lambda x: x + x)(3) == 6
 
 
 def test_what_is_no_number_stays_none() -> None:

@@ -5,8 +5,6 @@ single precision on purpose: a Python literal is a double to numba, and would ha
 few arrays, so that LLVM can prove that they lie apart and vectorises it.
 """
 
-# mypy: disable-error-code="untyped-decorator"
-
 from __future__ import annotations
 
 from typing import Any
@@ -27,7 +25,19 @@ _B0, _B2, _B4, _B6 = _B
 
 # Sums may be taken in another order; what is no number stays none, so that a training that diverges is seen.
 _LAX = {"contract", "reassoc", "arcp", "nsz"}
-compiled: Any = numba.njit(fastmath=_LAX, error_model="numpy", cache=True, boundscheck=False, nogil=True)
+
+
+def compiled(function: Any) -> Any:
+    """The function, compiled when it is first called, and kept for the next process where there is a place for it."""
+
+    def made(*, cache: bool) -> Any:
+        how = numba.njit(fastmath=_LAX, error_model="numpy", cache=cache, boundscheck=False, nogil=True)
+        return how(function)
+
+    try:
+        return made(cache=True)
+    except RuntimeError:  # neither beside the package nor in the user's cache can be written
+        return made(cache=False)
 
 
 @compiled
