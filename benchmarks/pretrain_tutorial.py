@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from zh_elmo.corpus.store import Corpus
-from zh_elmo.lm.model import START, STOP, UNK, BiLM
+from zh_elmo.lm.model import START, STOP, BiLM
 from zh_elmo.lm.streams import sentences
 
 BATCH = 32
@@ -147,6 +147,3 @@ def unigram_perplexity(data: Data, corpus: Corpus) -> float:
     ends = len(found.lengths)
     logs = float(data.unigram[ids].double().sum()) + ends * float(data.unigram[[START, STOP]].double().mean())
     return float(np.exp(-logs / (len(ids) + ends)))
-
-
-assert UNK == 0
